@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/catalogue.h"
+
+#include "base/diagnostic.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+namespace headroom {
+namespace fs = std::filesystem;
+namespace {
+
+bool is_data_folder(const fs::path& path) {
+    std::error_code ignored;
+    return fs::is_directory(path / "hwprofiles", ignored);
+}
+
+}  // namespace
+
+std::string data_folder(const std::string& given) {
+    const char* variable = std::getenv("HEADROOM_DATA");
+    for (const auto& [origin, folder] : {std::pair<std::string, std::string>{"--data-dir", given},
+                                         {"HEADROOM_DATA", variable != nullptr ? variable : ""}}) {
+        if (folder.empty()) continue;
+        if (is_data_folder(folder)) return folder;
+        refuse(origin, "", "\"" + folder + "\" holds no hwprofiles folder");
+    }
+    std::error_code ignored;
+    const fs::path program = fs::read_symlink("/proc/self/exe", ignored).parent_path();
+    // The program is in build/PRESET/ of the source tree, or in PREFIX/bin beside PREFIX/share/headroom.
+    for (const fs::path& candidate :
+         {program, program / ".." / "..", program / ".." / "share" / "headroom"}) {
+        if (is_data_folder(candidate)) return fs::weakly_canonical(candidate).string();
+    }
+    refuse("", "",
+           "the catalogues (hwprofiles/, models/, ...) were not found; name their folder with --data-dir");
+}
+
+std::string find_entry(const std::string& data, const std::string& kind, const std::string& name) {
+    std::error_code ignored;
+    const bool plain = name.find('/') == std::string::npos;
+    const fs::path entry = fs::path(data) / kind / (name + ".yaml");
+    if (plain && fs::is_regular_file(entry, ignored)) return entry.string();
+    if (fs::exists(name, ignored)) return name;
+    const std::string message =
+        plain ? "no \"" + name + "\" in " + kind + "/, and no such file" : "no such file: " + name;
+    refuse("", "", message, did_you_mean(name, entry_names(data, kind)));
+}
+
+std::vector<std::string> entry_names(const std::string& data, const std::string& kind) {
+    std::vector<std::string> names;
+    std::error_code ignored;
+    for (const auto& file : fs::directory_iterator(fs::path(data) / kind, ignored)) {
+        if (file.is_regular_file() && file.path().extension() == ".yaml")
+            names.push_back(file.path().stem().string());
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+}  // namespace headroom

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "spec/model.h"
+
+namespace headroom {
+
+std::vector<int> layers_per_kind(const Model& model) {
+    std::vector<int> counts(model.kinds.size());
+    for (const int kind : model.layout) ++counts[static_cast<std::size_t>(kind)];
+    return counts;
+}
+
+}  // namespace headroom

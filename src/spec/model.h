@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "spec/precision.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace headroom {
+
+/// rms: one weight per channel; layer: weight and bias; none: no parameters.
+enum class NormKind { none, rms, layer };
+
+/// Norms inside attention: one vector per head dimension (shared by the heads), or one per whole projection.
+enum class QkNorm { none, head, projection };
+
+/// An output gate on attention: none, one value per head, or one per element of the output.
+enum class OutputGate { none, head, element };
+
+/// Selects the tokens that attention reads: `heads` small heads score every cached token, the best `top_k`
+/// are attended. The indexer has a key cache of its own (DeepSeek-V3.2, GLM-5).
+struct Indexer {
+    int heads = 0;
+    int dim = 0;
+    int top_k = 0;         ///< tokens that attention then reads
+    int query_inputs = 0;  ///< width that the indexer's queries are projected from; 0: the model width
+    int key_bits = 8;      ///< bits of a cached key element; the scale adds 4 bytes per token
+    bool weights = true;   ///< a projection that weighs the heads, and a norm on the key
+};
+
+/// Multi-head, grouped-query and multi-query attention, global or local.
+struct SoftmaxAttention {
+    int heads = 0;
+    int kv_heads = 0;
+    int head_dim = 0;         ///< of queries and keys
+    int value_dim = 0;        ///< of values, and of a head's output
+    std::int64_t window = 0;  ///< attends to the last `window` tokens; 0: to all
+    std::int64_t chunk = 0;   ///< attends within its chunk of that many tokens; 0: no chunks
+    bool qkv_bias = false;
+    bool output_bias = false;
+    QkNorm qk_norm = QkNorm::none;
+    OutputGate gate = OutputGate::none;
+    bool sinks = false;         ///< one learned logit per head
+    bool value_is_key = false;  ///< no value projection: keys serve as values (both are cached)
+    bool shares_kv = false;     ///< reads an earlier layer's cache: projects and stores no keys and values
+    std::optional<Indexer> indexer;
+};
+
+/// Multi-head latent attention: one latent vector and one rope part per token are cached, once, not per head.
+struct LatentAttention {
+    int heads = 0;
+    int q_rank = 0;  ///< 0: queries are projected directly
+    int kv_rank = 0;
+    int nope_dim = 0;
+    int rope_dim = 0;
+    int value_dim = 0;
+    bool bias = false;
+    OutputGate gate = OutputGate::none;
+    std::optional<Indexer> indexer;
+};
+
+/// Mamba (one state per channel, a low-rank time step) and Mamba-2 (heads, groups). A fixed state per
+/// sequence.
+struct StateSpace {
+    int version = 2;
+    int inner = 0;    ///< channels
+    int state = 0;    ///< state size per channel
+    int conv = 0;     ///< convolution width
+    int heads = 0;    ///< Mamba-2
+    int groups = 1;   ///< Mamba-2: B and C are shared within a group
+    int dt_rank = 0;  ///< Mamba
+    bool conv_bias = true;
+    bool bias = false;
+    bool inner_norms = false;  ///< Mamba as in Jamba: norms on the time step, B and C
+    ElementType state_type = ElementType::fp32;
+};
+
+enum class LinearKind { gated_delta, kimi_delta, lightning, gated_recurrence };
+
+/// Linear attention: a key x value state per head and sequence, whatever the context.
+struct LinearAttention {
+    LinearKind kind = LinearKind::gated_delta;
+    int key_heads = 0;
+    int value_heads = 0;
+    int key_dim = 0;
+    int value_dim = 0;
+    int conv = 0;       ///< short convolution width on q, k and v; 0: none
+    int gate_rank = 0;  ///< kimi_delta: rank of the decay's and gate's projections; 0: full rank
+    ElementType state_type = ElementType::fp32;
+};
+
+/// A layer without token mixing (hybrid layouts that list feed-forward layers by themselves).
+struct NoMixer {};
+
+using Mixer = std::variant<NoMixer, SoftmaxAttention, LatentAttention, StateSpace, LinearAttention>;
+
+/// A layer without a feed-forward part.
+struct NoFeedForward {};
+
+struct DenseFeedForward {
+    std::int64_t intermediate = 0;
+    bool gated = true;  ///< three matrices (gate, up, down) rather than two
+    bool bias = false;
+};
+
+struct MixtureOfExperts {
+    int experts = 0;        ///< of the whole model; every token is routed over these
+    int local_experts = 0;  ///< held by one GPU; equals `experts` before sharding
+    int top_k = 0;
+    std::int64_t intermediate = 0;  ///< of one expert
+    bool gated = true;
+    bool expert_bias = false;
+    bool router_bias = false;  ///< a bias or correction per expert
+    std::int64_t shared_intermediate =
+        0;  ///< of the dense part beside the experts, all shared experts together; 0: none
+    bool shared_gated = true;
+    bool shared_gate = false;  ///< a sigmoid gate on the shared part (hidden x 1)
+    std::int64_t latent = 0;   ///< experts work on a projection of that width; 0: the model width
+};
+
+using FeedForward = std::variant<NoFeedForward, DenseFeedForward, MixtureOfExperts>;
+
+/// A tensor that no kind above describes, counted as it is (position tables, per-layer embeddings, adapters).
+struct ExtraTensor {
+    std::string name;
+    std::int64_t rows = 0;
+    std::int64_t columns = 1;
+    Role role = Role::norm;
+    bool multiplied = false;  ///< each token is multiplied by it; else it is looked up or added
+};
+
+/// One kind of layer; a model's layout says which layers are of this kind.
+struct Layer {
+    std::string name;
+    Mixer mixer;
+    FeedForward feed_forward;
+    int norms = 2;  ///< norms over the model width
+    std::vector<ExtraTensor> extras;
+    std::optional<Formats> formats;  ///< where this kind is stored differently from the rest
+};
+
+/// Layers that only speculative decoding uses (multi-token prediction). Not part of `parameters.total`.
+struct PredictionLayers {
+    int count = 0;
+    int kind = 0;                     ///< index into Model::kinds
+    std::vector<ExtraTensor> extras;  ///< per layer: its projection and norms
+};
+
+/// A decoder. Every figure that the tool derives starts here.
+struct Model {
+    std::string name;
+    std::string source;  ///< where it was read from
+    std::int64_t hidden = 0;
+    std::int64_t vocabulary = 0;
+    std::int64_t max_context = 0;  ///< positions the model was made for; 0: not said
+    bool tied_embeddings = false;
+    bool head_bias = false;
+    NormKind norm = NormKind::rms;
+    bool final_norm = true;
+    std::vector<ExtraTensor> extras;  ///< outside the layers
+    std::vector<Layer> kinds;
+    std::vector<int> layout;  ///< kind of each layer, in order
+    PredictionLayers prediction;
+    Formats formats;
+    std::optional<StorageFormat>
+        kv_format;  ///< what the config asks for; else the 16-bit type of the activations
+    ElementType activation = ElementType::bf16;
+};
+
+/// How many layers of each kind the model has; same order as `kinds`.
+std::vector<int> layers_per_kind(const Model& model);
+
+}  // namespace headroom
