@@ -326,6 +326,31 @@ std::optional<Fact<double>> MapReader::any_fact(std::string_view key, Dimension 
     return Fact<double>{*value, id, source->kind};
 }
 
+Interval MapReader::interval(std::string_view key, const std::vector<Source>& sources, Dimension dimension) {
+    MapReader below = map(key);
+    if (!state_->find(key)) return {};
+    const auto part = [&](std::string_view name) {
+        return below.dimensioned(name, dimension, true).value_or(0.0);
+    };
+    Interval found{part("low"), part("expected"), part("high"), below.text("source")};
+    below.done();
+    below.check_source(found.source, sources);
+    if (found.low > found.expected || found.expected > found.high)
+        fault(key, "low <= expected <= high does not hold");
+    return found;
+}
+
+const Source* MapReader::check_source(const std::string& id, const std::vector<Source>& sources) {
+    const auto source =
+        std::find_if(sources.begin(), sources.end(), [&](const Source& s) { return s.id == id; });
+    if (source != sources.end()) return &*source;
+    std::vector<std::string> ids;
+    for (const Source& s : sources) ids.push_back(s.id);
+    if (!id.empty())
+        fault("source", fmt::format("no source \"{}\" under sources", id), did_you_mean(id, ids));
+    return nullptr;
+}
+
 void MapReader::fault(std::string_view key, std::string message, std::string suggestion) {
     const std::string path = state_->path_of(key);
     if (state_->overrides != nullptr && state_->overrides->count(path) > 0) {

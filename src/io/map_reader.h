@@ -4,6 +4,7 @@
 #include "base/diagnostic.h"
 #include "base/quantity.h"
 #include "base/units.h"
+#include "spec/interval.h"
 #include "spec/source.h"
 
 #include <functional>
@@ -103,6 +104,10 @@ class MapReader {
         return any_fact(key, Dimension{}, sources, required);
     }
 
+    /// `{low: 0.7, expected: 0.8, high: 0.9, source: tables}`; ordered, or it is a fault. Plain numbers
+    /// unless `dimension` says otherwise.
+    Interval interval(std::string_view key, const std::vector<Source>& sources, Dimension dimension = {});
+
     /// A fault at a key's place, or at the mapping's when the key is absent.
     void fault(std::string_view key, std::string message, std::string suggestion = "");
 
@@ -123,6 +128,8 @@ class MapReader {
                                       bool required);
     std::optional<Fact<double>> any_fact(std::string_view key, Dimension dimension,
                                          const std::vector<Source>& sources, bool required);
+
+    const Source* check_source(const std::string& id, const std::vector<Source>& sources);
 
     std::shared_ptr<State> state_;
 };

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/engine_yaml.h"
+
+#include <fmt/core.h>
+
+namespace headroom {
+namespace {
+
+Fact<double> figure(MapReader& map, std::string_view key, const std::vector<Source>& sources, double low,
+                    double high) {
+    const auto fact = map.plain_fact(key, sources, true).value_or(Fact<double>{});
+    if (fact.value < low || fact.value > high) {
+        map.fault(key, fmt::format("{} is out of range; {} to {} is allowed", fact.value, low, high));
+    }
+    return fact;
+}
+
+std::map<int, Fact<Bytes>> read_runtime(MapReader map, const std::vector<Source>& sources) {
+    std::map<int, Fact<Bytes>> found;
+    for (const int tp : {1, 2, 4, 8, 16}) {
+        const std::string key = std::to_string(tp);
+        if (auto fact = map.fact<Dimension{.byte = 1}>(key, sources, tp == 1)) found.emplace(tp, *fact);
+    }
+    map.done();
+    return found;
+}
+
+}  // namespace
+
+Engine read_engine(const std::string& path, const Overrides& overrides) {
+    Faults faults(path);
+    MapReader root = MapReader::parse(read_file(path), faults, &overrides);
+    if (root.text("schema") != "headroom.engine/1") root.fault("schema", "is not headroom.engine/1");
+    Engine e;
+    e.file = path;
+    e.name = root.text("name");
+    e.title = root.text("title");
+    e.version = root.text("version");
+    e.sources = read_sources(root);
+
+    MapReader memory = root.map("memory");
+    e.memory.utilisation = figure(memory, "utilisation", e.sources, 0.01, 1);
+    e.memory.block_tokens = figure(memory, "block_tokens", e.sources, 1, 4096);
+    e.memory.logits_copies = figure(memory, "logits_copies", e.sources, 0, 100);
+    e.memory.token_factor = figure(memory, "token_factor", e.sources, 0, 100);
+    e.memory.window_admission = memory.flag("window_admission", false);
+    e.memory.runtime_by_tp = read_runtime(memory.map("runtime_by_tp"), e.sources);
+    memory.done();
+
+    MapReader scheduler = root.map("scheduler");
+    e.scheduler.max_sequences = figure(scheduler, "max_sequences", e.sources, 1, 1e9);
+    e.scheduler.max_batched_tokens = figure(scheduler, "max_batched_tokens", e.sources, 1, 1e9);
+    e.scheduler.chunked_prefill = scheduler.flag("chunked_prefill", true);
+    scheduler.done();
+
+    MapReader time = root.map("time");
+    const Dimension seconds{.second = 1};
+    e.time.per_step = time.interval("per_step", e.sources, seconds);
+    e.time.per_sequence = time.interval("per_sequence", e.sources, seconds);
+    e.time.per_request = time.interval("per_request", e.sources, seconds);
+    e.time.paged_attention_cost = time.number("paged_attention_cost", 0, 1, 0);
+    e.time.graphs = time.flag("graphs", true);
+    time.done();
+    root.done();
+    faults.finish();
+    return e;
+}
+
+}  // namespace headroom

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ops/work.h"
+#include "spec/hardware.h"
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace headroom {
+
+/// What limits a time. `overhead` is launches and the host.
+enum class Bound { memory, compute, network, overhead };
+
+inline constexpr std::array kBounds{
+    std::pair<Bound, std::string_view>{Bound::memory, "memory"},
+    std::pair<Bound, std::string_view>{Bound::compute, "compute"},
+    std::pair<Bound, std::string_view>{Bound::network, "network"},
+    std::pair<Bound, std::string_view>{Bound::overhead, "overhead"},
+};
+std::string to_string(Bound bound);
+
+/// floor: datasheet peaks and nothing else, so nothing can beat it. floor <= low <= expected <= high.
+struct TimeEstimate {
+    Seconds floor;
+    Seconds low;
+    Seconds expected;
+    Seconds high;
+};
+
+/// Seconds by what they are spent on; they add up to a time exactly.
+struct TimeShares {
+    Seconds memory;
+    Seconds compute;
+    Seconds network;
+    Seconds overhead;
+};
+constexpr Seconds total(const TimeShares& s) { return s.memory + s.compute + s.network + s.overhead; }
+Bound largest(const TimeShares& shares);
+
+/// One operator on one GPU, once.
+struct OperatorTime {
+    TimeEstimate time;
+    TimeShares shares;  ///< of `time.expected`
+    Bound bound = Bound::memory;
+    Seconds memory_floor;   ///< compulsory bytes over the datasheet's bandwidth
+    Seconds compute_floor;  ///< FLOPs over the dense peak of the type it is computed in
+    Seconds network_floor;
+};
+
+/// `graph`: launched from a captured graph. The device must have a peak for the operator's type and a link
+/// for a collective.
+OperatorTime operator_time(const Operator& op, const Hardware& hardware, bool graph);
+
+/// The type that an operator computes in.
+ElementType compute_type(const Operator& op);
+
+/// The link that `gpus` GPUs talk over: the scale-up link within its domain, else PCIe or the network;
+/// nullptr: none known.
+const Link* link_for(const Hardware& hardware, int gpus);
+
+}  // namespace headroom

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ops/step.h"
+#include "perf/operator_time.h"
+#include "spec/engine.h"
+
+#include <vector>
+
+namespace headroom {
+
+/// One step of one replica (of one data-parallel rank), all pipeline stages passed through once.
+struct StepTime {
+    TimeEstimate time;  ///< the floor takes totals: operators may overlap
+    TimeShares shares;  ///< of `time.expected`
+    Bound bound = Bound::memory;
+    Work work;      ///< of one GPU, summed over the stages
+    FlopRate peak;  ///< dense peak of the type that most operations are computed in
+    Seconds
+        slowest_stage;  ///< expected time of the slowest stage: with many batches in flight, one leaves each
+};
+
+StepTime step_time(const Shard& shard, const Batch& batch, const Hardware& hardware, const Engine& engine);
+
+}  // namespace headroom

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/quantity.h"
+#include "spec/interval.h"
+#include "spec/source.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace headroom {
+
+/// How an engine divides a GPU's memory: KV = device * utilisation - weights - activation peak - runtime.
+struct EngineMemory {
+    Fact<double> utilisation;   ///< share of the device's memory that the engine may use
+    Fact<double> block_tokens;  ///< tokens of a KV block; 1: no blocks
+    /// Activation peak = logits_copies * max_sequences * vocabulary * 4 B
+    ///                 + token_factor * max_batched_tokens * (2 hidden + 2 intermediate) * 2 B.
+    Fact<double> logits_copies;
+    Fact<double> token_factor;
+    std::map<int, Fact<Bytes>> runtime_by_tp;  ///< context, communication buffers, graphs where subtracted;
+                                               ///< the next lower tp applies
+    bool window_admission =
+        false;  ///< window layers are admitted with window - 1 + max_batched_tokens tokens and one block
+};
+
+struct EngineScheduler {
+    Fact<double> max_sequences;       ///< of one replica
+    Fact<double> max_batched_tokens;  ///< tokens of one step, prefill and decode together
+    bool chunked_prefill = true;
+};
+
+/// Host time that no operator shows. Each is an interval of seconds.
+struct EngineTime {
+    Interval per_step;                ///< scheduling, sampling, detokenising of one step
+    Interval per_sequence;            ///< of each sequence in it
+    Interval per_request;             ///< before the first token: tokenising, queues, transport
+    double paged_attention_cost = 0;  ///< relative slow-down of attention through a block table
+    bool graphs = true;               ///< kernels are launched from a graph at decode
+};
+
+/// One serving stack at one version (`engines/`).
+struct Engine {
+    std::string name;
+    std::string title;
+    std::string version;
+    std::string file;
+    std::vector<Source> sources;
+    EngineMemory memory;
+    EngineScheduler scheduler;
+    EngineTime time;
+};
+
+}  // namespace headroom
