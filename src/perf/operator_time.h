@@ -28,6 +28,17 @@ struct TimeEstimate {
     Seconds low;
     Seconds expected;
     Seconds high;
+
+    constexpr TimeEstimate& operator+=(const TimeEstimate& t) {
+        floor += t.floor;
+        low += t.low;
+        expected += t.expected;
+        high += t.high;
+        return *this;
+    }
+    friend constexpr TimeEstimate operator*(double n, const TimeEstimate& t) {
+        return {n * t.floor, n * t.low, n * t.expected, n * t.high};
+    }
 };
 
 /// Seconds by what they are spent on; they add up to a time exactly.
@@ -36,6 +47,17 @@ struct TimeShares {
     Seconds compute;
     Seconds network;
     Seconds overhead;
+
+    constexpr TimeShares& operator+=(const TimeShares& s) {
+        memory += s.memory;
+        compute += s.compute;
+        network += s.network;
+        overhead += s.overhead;
+        return *this;
+    }
+    friend constexpr TimeShares operator*(double n, const TimeShares& s) {
+        return {n * s.memory, n * s.compute, n * s.network, n * s.overhead};
+    }
 };
 constexpr Seconds total(const TimeShares& s) { return s.memory + s.compute + s.network + s.overhead; }
 Bound largest(const TimeShares& shares);

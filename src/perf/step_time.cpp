@@ -6,13 +6,6 @@
 namespace headroom {
 namespace {
 
-void add(TimeShares& to, const TimeShares& from, double times) {
-    to.memory += times * from.memory;
-    to.compute += times * from.compute;
-    to.network += times * from.network;
-    to.overhead += times * from.overhead;
-}
-
 // Time that the host adds to a step, in the direction that an interval's end asks for.
 Seconds host_time(const Engine& engine, double sequences, double Interval::*end) {
     return Seconds(engine.time.per_step.*end + sequences * (engine.time.per_sequence.*end));
@@ -36,13 +29,12 @@ StepTime step_time(const Shard& shard, const Batch& batch, const Hardware& hardw
         for (const Operator& op : step_operators(shard, s, batch)) {
             const OperatorTime t = operator_time(op, hardware, graph);
             memory += op.count * t.memory_floor;
-            compute += op.count * t.compute_floor;
+            // Vector units may work beside the matrix units, so only the latter count towards the floor.
+            if (!std::holds_alternative<Stream>(op.shape)) compute += op.count * t.compute_floor;
             network += op.count * t.network_floor;
-            step.time.low += op.count * t.time.low;
-            step.time.expected += op.count * t.time.expected;
-            step.time.high += op.count * t.time.high;
+            step.time += op.count * t.time;
             stage += op.count * t.time.expected;
-            add(step.shares, t.shares, op.count);
+            step.shares += op.count * t.shares;
             step.work += op.count * work(op);
             by_type[compute_type(op)] += op.count * work(op).flop;
         }

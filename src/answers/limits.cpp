@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "answers/limits.h"
+
+#include <fmt/core.h>
+
+namespace headroom {
+
+Bytes bytes_needed(const Question& q, const Deployment& deployment, double context) {
+    const Shard part = shard(q.model, deployment);
+    Bytes most;
+    for (std::size_t s = 0; s < part.stages.size(); ++s) {
+        const Ledger l = ledger(part, s, q.hardware, q.engine);
+        const Bytes used =
+            l.weights + l.activations + l.runtime + admitted_bytes(kv_of(part.stages[s]), q.engine, context);
+        most = max(most, used / q.engine.memory.utilisation.value);
+    }
+    return most;
+}
+
+std::optional<NearestFit> nearest_fit(const Question& q, double context) {
+    std::optional<NearestFit> best;
+    for (int tp = 1; tp <= 16; tp *= 2) {
+        for (int pp = 1; tp * pp <= 64; pp *= 2) {
+            Deployment d = q.deployment;
+            d.tp = tp;
+            d.pp = pp;
+            if (gpus(d) <= gpus(q.deployment) ||
+                (best && gpus(d) >= gpus(best->deployment) && tp < best->deployment.tp))
+                continue;
+            if (best && gpus(d) > gpus(best->deployment)) continue;
+            if (!deployment_faults(q.model, d).empty()) continue;
+            const Bytes needs = bytes_needed(q, d, context);
+            if (needs > q.hardware.memory.capacity.value) continue;
+            std::string change = fmt::format("--tp {}", tp);
+            if (pp > 1) change += fmt::format(" --pp {}", pp);
+            best = NearestFit{change, d, needs};
+        }
+    }
+    return best;
+}
+
+LimitsAnswer limits(const Question& q, const std::vector<std::int64_t>& contexts) {
+    LimitsAnswer answer;
+    answer.question = q;
+    const Shard part = shard(q.model, q.deployment);
+    for (const std::int64_t context : contexts) {
+        const Capacity c = capacity(part, q.hardware, q.engine, static_cast<double>(context));
+        if (answer.results.empty()) answer.capacity = c;
+        answer.results.push_back({context, c.max_sequences, c.per_sequence});
+    }
+    const double first = static_cast<double>(contexts.front());
+    answer.needs = bytes_needed(q, q.deployment, first);
+    answer.fits = answer.results.front().max_sequences >= 1;
+    if (!answer.fits) answer.nearest = nearest_fit(q, first);
+    return answer;
+}
+
+}  // namespace headroom

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "answers/question.h"
+#include "memory/ledger.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace headroom {
+
+struct Limit {
+    std::int64_t context = 0;
+    std::int64_t max_sequences = 0;  ///< of the whole deployment
+    Bytes bytes_per_sequence;        ///< on one GPU, as the engine sets them aside
+};
+
+/// The change that makes a model fit: its command line, and what one GPU then needs.
+struct NearestFit {
+    std::string change;
+    Deployment deployment;
+    Bytes needs;
+};
+
+struct LimitsAnswer {
+    Question question;
+    Capacity capacity;  ///< at the first context
+    std::vector<Limit> results;
+    bool fits = true;  ///< one sequence of the first context fits
+    Bytes needs;       ///< per GPU, for one sequence of the first context: device bytes that would do
+    std::optional<NearestFit> nearest;  ///< when it does not fit
+};
+
+LimitsAnswer limits(const Question& question, const std::vector<std::int64_t>& contexts);
+
+/// Device bytes that one sequence of `context` tokens needs on the fullest GPU under this engine.
+Bytes bytes_needed(const Question& question, const Deployment& deployment, double context);
+
+/// The fewest GPUs by tensor, then pipeline parallelism, on which one sequence fits; up to 64 of them.
+std::optional<NearestFit> nearest_fit(const Question& question, double context);
+
+}  // namespace headroom

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "answers/predict.h"
+
+#include "memory/ledger.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace headroom {
+namespace {
+
+void accumulate(StepTime& to, const StepTime& from) {
+    to.time += from.time;
+    to.shares += from.shares;
+    to.work += from.work;
+    to.peak = from.peak;
+    to.slowest_stage += from.slowest_stage;
+    to.bound = largest(to.shares);
+}
+
+std::int64_t chunks_of(double prompt, const Engine& engine) {
+    if (!engine.scheduler.chunked_prefill) return 1;
+    return static_cast<std::int64_t>(std::ceil(prompt / engine.scheduler.max_batched_tokens.value));
+}
+
+}  // namespace
+
+double weight_intensity(const Model& model) {
+    // Of every matrix that a token is multiplied by; the batch cancels out of bytes, not out of FLOP.
+    Bytes bytes;
+    Flops flops;
+    for (const Operator& op : step_operators(shard(model, {}), decode_batch(1, 1))) {
+        if (!std::holds_alternative<Matmul>(op.shape)) continue;
+        bytes += op.count * work(op).weights;
+        flops += op.count * work(op).flop;
+    }
+    return bytes > Bytes{} ? (flops / bytes).base() : 0;
+}
+
+StepTime prefill_time(const Shard& shard, double prompt, const Hardware& hardware, const Engine& engine) {
+    const std::int64_t chunks = chunks_of(prompt, engine);
+    const double budget = chunks == 1 ? prompt : engine.scheduler.max_batched_tokens.value;
+    StepTime sum;
+    for (double past = 0; past < prompt; past += budget) {
+        const double fresh = std::min(budget, prompt - past);
+        const Batch chunk{
+            {{.sequences = 1, .fresh = fresh, .past = past, .samples = past + fresh >= prompt}}};
+        accumulate(sum, step_time(shard, chunk, hardware, engine));
+    }
+    return sum;
+}
+
+PredictAnswer predict(const Question& q, const std::vector<std::int64_t>& batches,
+                      const std::vector<std::int64_t>& contexts, const std::vector<std::int64_t>& prompts) {
+    PredictAnswer answer;
+    answer.question = q;
+    answer.peak = linear_peak(q.model, q.hardware);
+    answer.ridge = answer.peak.rate / q.hardware.memory.bandwidth.value;
+    const Shard part = shard(q.model, q.deployment);
+    const double intensity = weight_intensity(q.model);
+    for (const std::int64_t batch : batches) {
+        for (const std::int64_t context : contexts) {
+            for (const std::int64_t prompt : prompts) {
+                Prediction p;
+                p.batch = batch;
+                p.context = context;
+                p.prompt = prompt;
+                const double rank = static_cast<double>(batch) / q.deployment.dp;
+                p.decode =
+                    step_time(part, decode_batch(rank, static_cast<double>(context)), q.hardware, q.engine);
+                p.prefill = prefill_time(part, static_cast<double>(prompt), q.hardware, q.engine);
+                p.prefill_chunks = chunks_of(static_cast<double>(prompt), q.engine);
+                p.weight_intensity = static_cast<double>(batch) * intensity;
+                p.batch_that_fits =
+                    capacity(part, q.hardware, q.engine, static_cast<double>(context)).max_sequences;
+                answer.results.push_back(p);
+            }
+        }
+    }
+    return answer;
+}
+
+}  // namespace headroom

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "answers/question.h"
+#include "perf/step_time.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace headroom {
+
+/// One decode step of a batch, and the prefill of one prompt.
+struct Prediction {
+    std::int64_t batch = 1;    ///< sequences of the whole replica
+    std::int64_t context = 1;  ///< tokens that each attends to, the new one included
+    std::int64_t prompt = 1;
+    StepTime decode;
+    StepTime prefill;  ///< of one prompt alone, in chunks where the engine cuts it
+    std::int64_t prefill_chunks = 1;
+    double weight_intensity = 0;  ///< 2 P B over the bytes of P, FLOP per byte: the batch, at 16 bits
+    std::int64_t batch_that_fits = 0;
+};
+
+struct PredictAnswer {
+    Question question;
+    Intensity ridge;
+    Peak peak;
+    std::vector<Prediction> results;
+};
+
+/// Every combination of the lists, in their order. Does not refuse a batch that does not fit: it says how
+/// many would.
+PredictAnswer predict(const Question& question, const std::vector<std::int64_t>& batches,
+                      const std::vector<std::int64_t>& contexts, const std::vector<std::int64_t>& prompts);
+
+/// The prefill of one prompt, in chunks of the engine's token budget where it chunks.
+StepTime prefill_time(const Shard& shard, double prompt, const Hardware& hardware, const Engine& engine);
+
+/// FLOP of the linear layers per byte of their weights at batch 1: 2 P over the bytes of P.
+double weight_intensity(const Model& model);
+
+}  // namespace headroom

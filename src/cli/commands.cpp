@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands.h"
+
+#include <array>
+
+namespace headroom {
+
+std::span<const Command> commands() {
+    static constexpr std::array kCommands{
+        Command{"predict", "time of a prefill and of a decode step", add_predict},
+        Command{"limits", "the memory ledger and the batch that fits", add_limits},
+        Command{"roofline", "every operator of a step: work, bound, floor and expected time", add_roofline},
+        Command{"hw", "devices: list, show NAME, check PATH", add_hw},
+        Command{"models", "models: list, show NAME, check PATH, import config.json", add_models},
+        Command{"engines", "serving stacks: list, show NAME, check PATH", add_engines},
+    };
+    return kCommands;
+}
+
+}  // namespace headroom

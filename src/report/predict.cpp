@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/predict.h"
+
+#include "base/units.h"
+
+#include <fmt/core.h>
+
+namespace headroom {
+namespace {
+
+double fraction_of_peak(const StepTime& s) {
+    return s.peak > FlopRate{} ? s.work.flop / s.time.expected / s.peak : 0;
+}
+
+Json decode_json(const Prediction& p) {
+    Json j;
+    const double batch = static_cast<double>(p.batch);
+    put_times(j, p.decode.time);
+    j["tokens_per_s"] = batch / p.decode.time.expected.in(second);
+    j["floor_tokens_per_s"] = batch / p.decode.time.floor.in(second);
+    j["weight_bytes"] = p.decode.work.weights.in(byte);
+    j["kv_bytes"] = p.decode.work.kv.in(byte);
+    j["flop"] = p.decode.work.flop.in(flop);
+    j["intensity_flop_per_byte"] = (p.decode.work.flop / compulsory_bytes(p.decode.work)).base();
+    j["weight_intensity_flop_per_byte"] = p.weight_intensity;
+    j["fraction_of_peak"] = fraction_of_peak(p.decode);
+    j["bound"] = to_string(p.decode.bound);
+    j["memory_s"] = p.decode.shares.memory.in(second);
+    j["compute_s"] = p.decode.shares.compute.in(second);
+    j["network_s"] = p.decode.shares.network.in(second);
+    j["overhead_s"] = p.decode.shares.overhead.in(second);
+    return j;
+}
+
+Json prefill_json(const Prediction& p) {
+    Json j;
+    put_times(j, p.prefill.time);
+    j["tokens_per_s"] = static_cast<double>(p.prompt) / p.prefill.time.expected.in(second);
+    j["flop"] = p.prefill.work.flop.in(flop);
+    j["hbm_bytes"] = hbm_bytes(p.prefill.work).in(byte);
+    j["fraction_of_peak"] = fraction_of_peak(p.prefill);
+    j["bound"] = to_string(p.prefill.bound);
+    j["chunks"] = p.prefill_chunks;
+    return j;
+}
+
+std::string text_of(const PredictAnswer& a) {
+    const bool prompts = a.results.front().prompt > 0;
+    Table decode({"batch", "context", "floor", "expected", "interval", "tokens/s", "FLOP/B", "of peak",
+                  "binds", "fits"});
+    Table prefill({"prompt", "floor", "expected", "interval", "tokens/s", "of peak", "binds"});
+    std::int64_t last_prompt = -1;
+    for (const Prediction& p : a.results) {
+        const TimeEstimate& t = p.decode.time;
+        const Intensity intensity = p.decode.work.flop / compulsory_bytes(p.decode.work);
+        const bool fits = p.batch <= p.batch_that_fits;
+        decode.add({format_count(static_cast<double>(p.batch)), format_count(static_cast<double>(p.context)),
+                    format(t.floor, 3), format(t.expected, 3), format(t.low, 3) + " .. " + format(t.high, 3),
+                    format_number(static_cast<double>(p.batch) / t.expected.in(second), 4),
+                    format_number(intensity.base(), 3), percent(fraction_of_peak(p.decode)),
+                    to_string(p.decode.bound), fits ? "yes" : fmt::format("no, {}", p.batch_that_fits)});
+        if (p.prompt == last_prompt) continue;
+        last_prompt = p.prompt;
+        const TimeEstimate& f = p.prefill.time;
+        prefill.add({format_count(static_cast<double>(p.prompt)), format(f.floor, 3), format(f.expected, 3),
+                     format(f.low, 3) + " .. " + format(f.high, 3),
+                     format_number(static_cast<double>(p.prompt) / f.expected.in(second), 4),
+                     percent(fraction_of_peak(p.prefill)), to_string(p.prefill.bound)});
+    }
+    std::string text = heading(a.question) + "\n";
+    text += fmt::format("ridge {} FLOP/B: {} {} over {}\n", format_number(a.ridge.base(), 4),
+                        format(a.peak.rate, 4), to_string(a.peak.computed),
+                        format(a.question.hardware.memory.bandwidth.value));
+    text += "\ndecode, one step\n" + decode.to_string();
+    if (prompts) text += "\nprefill, one prompt\n" + prefill.to_string();
+    return text;
+}
+
+}  // namespace
+
+Report report(const PredictAnswer& a) {
+    Report r;
+    r.json = envelope("predict", a.question);
+    r.json["results"] = Json::array();
+    for (const Prediction& p : a.results) {
+        Json row = {{"batch", p.batch},
+                    {"context_tokens", p.context},
+                    {"prompt_tokens", p.prompt},
+                    {"ridge_flop_per_byte", a.ridge.base()}};
+        row["batch_that_fits"] = p.batch_that_fits;
+        row["decode"] = decode_json(p);
+        row["prefill"] = prefill_json(p);
+        r.json["results"].push_back(std::move(row));
+    }
+    r.text = text_of(a);
+    return r;
+}
+
+}  // namespace headroom
