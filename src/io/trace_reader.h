@@ -50,6 +50,7 @@ class TraceReader {
     /// or when not one row could be read.
     bool next(Request& request);
     const TraceReport& report() const;
+    std::int64_t bytes_read() const;  ///< of uncompressed text in the pass that gives requests
 
   private:
     struct State;

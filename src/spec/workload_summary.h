@@ -10,8 +10,8 @@
 
 namespace headroom {
 
-/// A length distribution. A percentile is the smallest value that at least that share of the values reaches
-/// not above (nearest rank), so it is always a value that occurred.
+/// A length distribution. A percentile lies at (n - 1) p of the sorted values, between neighbours in
+/// proportion (as NumPy's default).
 struct LengthSummary {
     double mean = 0;
     double deviation = 0;  ///< standard deviation
