@@ -136,48 +136,57 @@ bool tuned_experts(const std::string& device, ProductKind kind, double experts, 
 
 KernelCase experts_case(const Row& row) {
     ExpertsCase c;
-    ExpertsShape& s = c.shape;
     const std::string& distribution = row.text("distribution");
     const int experts = static_cast<int>(row.number("num_experts"));
     const int local = std::max(1, static_cast<int>(experts / row.number("moe_ep_size")));
     const int top_k = static_cast<int>(row.number("topk"));
-    s.tokens = row.number("num_tokens");
-    s.top_k = top_k;
-    s.local_experts = local;
-    s.hidden = row.number("hidden_size");
-    s.inter = row.number("inter_size") / row.number("moe_tp_size");
+    const double tokens = row.number("num_tokens");
+    const double hidden = row.number("hidden_size");
+    const double inter = row.number("inter_size") / row.number("moe_tp_size");
+    c.routed_rows = tokens * top_k;
+    GroupedShape& s = c.up;
+    s.k = hidden;
+    s.n = 2 * inter;
     s.kind = product_kind(row.text("moe_dtype"));
     s.weight_element = weight_element(s.kind);
     s.input_element = eight_bit(s.kind) ? 1 : 2;
-    s.tuned = tuned_experts(row.text("device"), s.kind, s.local_experts, s.inter);
+    s.passed_rows = c.routed_rows;
+    s.few_tokens = tokens <= local;
+    s.tiles = tuned_experts(row.text("device"), s.kind, local, inter) ? ExpertTiles::tuned : ExpertTiles::plain;
+    c.down = s;
+    c.down.k = inter;
+    c.down.n = hidden;
     constexpr std::string_view law = "power_law_";
     if (distribution.starts_with(law)) {
         const auto exponent = parse_number(distribution.substr(law.size()));
-        c.load = power_law_load(s.tokens, experts, local, top_k, std::get<double>(exponent));
+        const double* value = std::get_if<double>(&exponent);
+        c.load = power_law_load(tokens, experts, local, top_k, value != nullptr ? *value : 1);
         c.least_hit = std::ceil(static_cast<double>(top_k) * local / experts);  // no expert has more rows than tokens
-        c.least_rows = s.tokens * top_k * local / experts;
+        c.least_rows = tokens * top_k * local / experts;
     } else {
-        c.load = balanced_load(s.tokens, experts, local, top_k);
+        c.load = balanced_load(tokens, experts, local, top_k);
         c.least_hit = c.load.hit;
         c.least_rows = c.load.rows;
     }
-    return {fmt::format("{} t{} {}x{} top{} of {} tp{} ep{} {}", row.text("moe_dtype"), s.tokens, s.hidden,
+    return {fmt::format("{} t{} {}x{} top{} of {} tp{} ep{} {}", row.text("moe_dtype"), tokens, hidden,
                         row.text("inter_size"), top_k, experts, row.text("moe_tp_size"), row.text("moe_ep_size"),
                         distribution),
             fmt::format("experts {}", to_string(s.kind)), c, {}, 0};
 }
 
 KernelCase collective_case(const Row& row) {
-    CollectiveShape s;
+    CollectiveCase c;
     const std::string& op = row.text("op_name");
-    s.kind = op == "all_gather"       ? CollectiveKind::AllGather
-             : op == "reduce_scatter" ? CollectiveKind::ReduceScatter
-             : op == "alltoall"       ? CollectiveKind::AllToAll
-                                      : CollectiveKind::AllReduce;
-    s.element = row.text("nccl_dtype") == "half" ? 2 : 1;
-    s.bytes = row.number("message_size") * s.element * byte;
-    s.devices = static_cast<int>(row.number("num_gpus"));
-    return {fmt::format("{} {} n{} {}B", op, row.text("nccl_dtype"), s.devices, s.bytes.base()), "collectives", s, {}, 0};
+    const double element = row.text("nccl_dtype") == "half" ? 2 : 1;
+    c.op.kind = op == "all_gather"       ? CollectiveKind::all_gather
+                : op == "reduce_scatter" ? CollectiveKind::reduce_scatter
+                : op == "alltoall"       ? CollectiveKind::all_to_all
+                                         : CollectiveKind::all_reduce;
+    c.op.bytes = row.number("message_size") * element * byte;
+    c.op.gpus = static_cast<int>(row.number("num_gpus"));
+    c.switch_reduces = element > 1;  // switches add 16 and 32-bit elements, not 8-bit ones
+    return {fmt::format("{} {} n{} {}B", op, row.text("nccl_dtype"), c.op.gpus, c.op.bytes.base()), "collectives", c,
+            {}, 0};
 }
 
 std::optional<KernelCase> table_case(const Row& row) {

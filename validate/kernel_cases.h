@@ -14,11 +14,18 @@
 
 namespace headroom {
 
+/// A layer of experts: two grouped products and the activation between them.
 struct ExpertsCase {
-    ExpertsShape shape;
+    GroupedShape up;
+    GroupedShape down;
     ExpertLoad load;
-    double least_hit = 0;   ///< experts and rows that any draw of this load has: what the floor may count
+    double routed_rows = 0;  ///< tokens x top_k, wherever their experts are
+    double least_hit = 0;    ///< experts and rows that any draw of this load has: what the floor may count
     double least_rows = 0;
+};
+struct CollectiveCase {
+    Collective op;
+    bool switch_reduces = true;
 };
 struct DecodeCase {
     AttentionShape shape;
@@ -34,7 +41,7 @@ struct MlaPrefillCase {
 };
 
 using KernelShape = std::variant<ProductShape, DecodeCase, PrefillCase, MlaDecodeCase, MlaPrefillCase, ExpertsCase,
-                                 CollectiveShape>;
+                                 CollectiveCase>;
 
 /// One measured kernel call.
 struct KernelCase {

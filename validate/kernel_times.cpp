@@ -46,11 +46,17 @@ Seconds product_floor(const ProductShape& s, const Peaks& peaks) {
 }
 
 Seconds experts_floor(const ExpertsCase& c, const Peaks& peaks) {
-    const ExpertsShape& s = c.shape;
-    const double matrices = s.gated ? 3 : 2;
-    const Bytes weights = matrices * c.least_hit * s.hidden * s.inter * s.weight_element * byte;
-    return roof(max(Bytes(), weights - peaks.l2), 2 * matrices * c.least_rows * s.hidden * s.inter * flop,
-                matrix_peak(peaks, s.kind), peaks);
+    const double matrix = c.up.n * c.up.k + c.down.n * c.down.k;
+    const Bytes weights = c.least_hit * matrix * c.up.weight_element * byte;
+    return roof(max(Bytes(), weights - peaks.l2), 2 * c.least_rows * matrix * flop, matrix_peak(peaks, c.up.kind),
+                peaks);
+}
+
+Seconds experts_time(const ExpertsCase& c, const Ceilings& ceilings) {
+    // The activation between the products: one pass over the wide rows, as a step's operator list has it.
+    const Bytes activation = c.routed_rows * c.up.n * 2 * byte;
+    return grouped_time(c.up, c.load, ceilings).total + activation / ceilings.memory_rate() +
+           grouped_time(c.down, c.load, ceilings).total;
 }
 
 }  // namespace
@@ -63,8 +69,10 @@ Seconds expected_time(const KernelShape& shape, const Ceilings& ceilings) {
             [&](const PrefillCase& c) { return prefill_attention_time(c.shape, ceilings).total; },
             [&](const MlaDecodeCase& c) { return mla_decode_time(c.shape, ceilings).total; },
             [&](const MlaPrefillCase& c) { return mla_prefill_time(c.shape, ceilings).total; },
-            [&](const ExpertsCase& c) { return experts_time(c.shape, c.load, ceilings).total; },
-            [&](const CollectiveShape& s) { return collective_time(s, ceilings); },
+            [&](const ExpertsCase& c) { return experts_time(c, ceilings); },
+            [&](const CollectiveCase& c) {
+                return collective_time(c.op, ceilings, {.switch_reduces = c.switch_reduces});
+            },
         },
         shape);
 }
@@ -77,7 +85,7 @@ Seconds floor_time(const KernelShape& shape, const Peaks& peaks) {
                           [&](const MlaDecodeCase& c) { return mla_floor(c.shape, true, peaks); },
                           [&](const MlaPrefillCase& c) { return mla_floor(c.shape, false, peaks); },
                           [&](const ExpertsCase& c) { return experts_floor(c, peaks); },
-                          [&](const CollectiveShape& s) { return collective_floor(s, peaks); },
+                          [&](const CollectiveCase& c) { return collective_floor(c.op, peaks); },
                       },
                       shape);
 }

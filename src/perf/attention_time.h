@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "perf/ceilings.h"
+#include "spec/ceilings.h"
 #include "perf/product_time.h"
 
 namespace headroom {

@@ -98,6 +98,20 @@ ExpertLoad uniform_load(double tokens, int experts, int local, int top_k) {
     return load;
 }
 
+ExpertLoad touched_load(double hit, double rows) {
+    ExpertLoad load;
+    load.hit = hit;
+    load.rows = rows;
+    if (hit <= 0) return load;
+    // An expert that was hit has mean / (1 - e^-mean) rows; the fixed point gives the mean over all of them.
+    const double each = std::max(1.0, rows / hit);
+    double mean = each;
+    for (int i = 0; i < 30; ++i) mean = std::max(1e-9, -each * std::expm1(-mean));
+    for (std::size_t i = 0; i < expert_tiles.size(); ++i)
+        load.tiles[i] = hit * std::max(1.0, mean_tiles(mean, expert_tiles[i]) / -std::expm1(-mean));
+    return load;
+}
+
 ExpertLoad balanced_load(double tokens, int experts, int local, int top_k) {
     const double each = tokens * top_k / experts;
     std::vector<double> rows(static_cast<std::size_t>(local), each);

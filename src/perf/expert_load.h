@@ -19,6 +19,9 @@ struct ExpertLoad {
 /// Every token picks `top_k` of `experts` at random, all alike; `local` of them are here.
 ExpertLoad uniform_load(double tokens, int experts, int local, int top_k);
 
+/// `rows` dealt at random over some experts of which `hit` got any.
+ExpertLoad touched_load(double hit, double rows);
+
 /// Every expert gets the same number of rows, as evenly as whole rows allow (a benchmark's "balanced").
 ExpertLoad balanced_load(double tokens, int experts, int local, int top_k);
 

@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "perf/ceilings.h"
 #include "perf/expert_load.h"
 #include "perf/product_time.h"
+#include "spec/ceilings.h"
 
 namespace headroom {
 
-/// A layer of experts on one device: `hidden` to `inter` (this device's part) and back.
-struct ExpertsShape {
-    double tokens = 0;        ///< tokens routed, all of those that this device sees
-    double top_k = 1;
-    double local_experts = 1;
-    double hidden = 0;
-    double inter = 0;
-    bool gated = true;        ///< two products up (gate and up), else one
+/// How an engine picks tile shapes of grouped products.
+enum class ExpertTiles { tuned, plain };
+
+/// One of the two grouped products of a layer of experts: the rows of `load` by k x n for every expert hit.
+struct GroupedShape {
+    double n = 0;
+    double k = 0;
     ProductKind kind = ProductKind::Half;
     double weight_element = 2;
     double input_element = 2;
-    bool tuned = true;        ///< tile shapes chosen for this shape; else the engine's default tile
+    FlopRate peak;            ///< matrix rate of the computed type; zero: that of `kind`
+    double passed_rows = 0;   ///< rows that the passes around the product go over; 0: the computed ones
+    /// `plain`: the default tile of Triton's fused experts, 16 rows while tokens are fewer than experts, else 64.
+    ExpertTiles tiles = ExpertTiles::tuned;
+    bool few_tokens = false;  ///< fewer tokens than local experts
 };
 
-/// Routing, the two grouped products over the experts that were hit, and the weighted sum:
-///   launch + sum over both products of overlap(q step k, bytes / rate) + copies rows / rate
-/// Passes outside the products go over every row that was routed, also rows whose expert is elsewhere.
-KernelTime experts_time(const ExpertsShape& shape, const ExpertLoad& load, const Ceilings& ceilings);
+///   launch + overlap(waves step k, bytes / rate) + copies rows (k + n) / rate
+KernelTime grouped_time(const GroupedShape& shape, const ExpertLoad& load, const Ceilings& ceilings);
 
 }  // namespace headroom

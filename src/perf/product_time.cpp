@@ -47,7 +47,8 @@ Candidate candidate(const ProductShape& s, Tile tile, double split, const Produc
     const double waves = std::ceil(blocks / sms);
     const double starts = std::ceil(waves / resident);
     const double depth = std::ceil(s.k / split / k_step) * k_step;
-    const FlopRate sm_rate = c.matrix / sms * matrix_peak(peaks, s.kind);
+    const FlopRate peak = s.peak > FlopRate() ? s.peak : matrix_peak(peaks, s.kind);
+    const FlopRate sm_rate = c.matrix / sms * peak;
     const Seconds math = 2 * std::max(tile.m, least_rows) * tile.n * flop / sm_rate;
     const Seconds load = (tile.m * s.input_element + tile.n * s.weight_element) * byte / c.tile_load;
     const Seconds busy = starts * c.fill + waves * depth * max(math, load);
@@ -82,10 +83,10 @@ KernelTime product_time(const ProductShape& s, const Ceilings& ceilings) {
     best.memory = traffic / ceilings.memory_rate();
     bool found = false;
     for (const Tile tile : tiles) {
+        if (tile.m > 16 && tile.m >= 2 * std::max(s.m, least_rows)) continue;  // mostly empty
+        const double blocks = s.groups * std::ceil(s.m / tile.m) * std::ceil(s.n / tile.n);
         for (const double split : splits) {
-            if (split > 1 && s.k / split < k_step) {
-                break;
-            }
+            if (split > 1 && (s.k / split < k_step || blocks * split > 8 * ceilings.peaks.sms)) break;
             const Candidate now = candidate(s, tile, split, c, ceilings.peaks);
             const Seconds total = best.launch + now.extra + overlap(now.compute, best.memory);
             if (!found || total < best.total) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "perf/ceilings.h"
+#include "spec/ceilings.h"
 
 namespace headroom {
 
@@ -15,6 +15,7 @@ struct ProductShape {
     double input_element = 2;
     double output_element = 2;
     double groups = 1;
+    FlopRate peak;  ///< matrix rate of the computed type; zero: that of `kind`
     bool quantise_input = false;  ///< the 16-bit input is quantised in front of the product
 };
 

@@ -34,7 +34,7 @@ StepTime step_time(const Shard& shard, const Batch& batch, const Hardware& hardw
         Seconds memory, compute, network;
         Seconds stage = host_time(engine, sequences, &Interval::expected);
         for (const Operator& op : step_operators(shard, s, batch)) {
-            const OperatorTime t = operator_time(op, hardware, graph);
+            const OperatorTime t = operator_time(op, hardware, {.graph = graph});
             memory += op.count * t.memory_floor;
             compute += op.count * t.compute_floor;
             network += op.count * t.network_floor;

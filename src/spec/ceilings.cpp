@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "perf/ceilings.h"
+#include "spec/ceilings.h"
 
 #include <algorithm>
 #include <vector>
@@ -82,7 +82,7 @@ void add_experts(std::vector<CeilingParameter>& list, const std::string& kind) {
     const auto name = [&](const char* leaf) { return "experts." + kind + "." + leaf; };
     list.insert(
         list.end(),
-        {field<group, Kind, &E::launch>(name("launch"), "us", 3 * micro, 60 * micro, "routing to sum, one token"),
+        {field<group, Kind, &E::launch>(name("launch"), "us", 2 * micro, 40 * micro, "one product of one token"),
          field<group, Kind, &E::matrix>(name("matrix"), "", 0.2, 1, "matrix rate of a running tile / peak"),
          field<group, Kind, &E::tile_load>(name("tile_load"), "GB/s", 5 * giga, 400 * giga,
                                            "operands that one SM takes in"),
@@ -164,6 +164,10 @@ std::vector<CeilingParameter> build() {
     add_experts<1>(list, "fp8");
     add_experts<2>(list, "fp8_block");
     add_experts<3>(list, "weight_only");
+    list.push_back(field<&Ceilings::stream, &StreamCeilings::launch>("stream.launch", "us", 0.2 * micro, 6 * micro,
+                                                                     "small kernel inside a graph"));
+    list.push_back(field<&Ceilings::stream, &StreamCeilings::issue>("stream.issue", "us", 1 * micro, 30 * micro,
+                                                                    "kernel to kernel, issued by the host"));
     add_collective(list);
     return list;
 }

@@ -82,12 +82,18 @@ struct MlaCeilings {
     double prefill_copies = 0;  ///< passes over q, k, v and the output beyond the attention's own
 };
 
-/// Grouped products of a mixture of experts, from routing to the weighted sum.
+/// A grouped product of a mixture of experts, with its share of routing, sorting and the weighted sum.
 struct ExpertCeilings {
-    Seconds launch;        ///< routing, sorting and two products at one token
+    Seconds launch;        ///< one product of one token, routing or summing included
     double matrix = 0.0;
     Bandwidth tile_load;
-    double copies = 0.0;   ///< passes over the rows between and after the products
+    double copies = 0.0;   ///< passes over the rows outside the products and the activation
+};
+
+/// Passes over memory: norms, activations, look-ups.
+struct StreamCeilings {
+    Seconds launch;  ///< a small kernel inside a graph, behind another that it depends on
+    Seconds issue;   ///< from one kernel to the next where the host issues each
 };
 
 /// Collectives over the scale-up links.
@@ -112,6 +118,7 @@ struct Ceilings {
     PrefillCeilings prefill;
     MlaCeilings mla;
     std::array<ExpertCeilings, product_kinds> experts;
+    StreamCeilings stream;
     CollectiveCeilings collective;
 
     Bandwidth memory_rate() const { return memory * peaks.memory; }
