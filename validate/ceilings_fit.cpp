@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ceilings_fit.h"
+#include "validate/ceilings_fit.h"
 
 #include <algorithm>
 #include <cmath>
@@ -20,8 +20,8 @@ bool is_switch(const std::string& name) {
            name == "mla.decode_heads" || name == "mla.decode_splits" || name == "collective.one_shot";
 }
 
-GroupFit fit_group(const std::string& group, const std::vector<KernelCase>& cases, Ceilings& ceilings, unsigned seed,
-                   int most_rows) {
+GroupFit fit_group(const std::string& group, const std::vector<KernelCase>& cases, Ceilings& ceilings,
+                   unsigned seed, int most_rows) {
     GroupFit result;
     result.group = group;
     result.parameters = parameters_of(group);
@@ -69,20 +69,19 @@ GroupFit fit_group(const std::string& group, const std::vector<KernelCase>& case
 }  // namespace
 
 std::vector<std::string> parameters_of(const std::string& group) {
-    static const std::map<std::string, std::string> prefixes{
-        {"products half", "product.half."},
-        {"products fp8", "product.fp8."},
-        {"products fp8_block", "product.fp8_block."},
-        {"products weight_only", "product.weight_only."},
-        {"decode attention", "decode."},
-        {"prefill attention", "prefill."},
-        {"MLA decode", "mla.decode_"},
-        {"MLA prefill", "mla.prefill_"},
-        {"experts half", "experts.half."},
-        {"experts fp8", "experts.fp8."},
-        {"experts fp8_block", "experts.fp8_block."},
-        {"experts weight_only", "experts.weight_only."},
-        {"collectives", "collective."}};
+    static const std::map<std::string, std::string> prefixes{{"products half", "product.half."},
+                                                             {"products fp8", "product.fp8."},
+                                                             {"products fp8_block", "product.fp8_block."},
+                                                             {"products weight_only", "product.weight_only."},
+                                                             {"decode attention", "decode."},
+                                                             {"prefill attention", "prefill."},
+                                                             {"MLA decode", "mla.decode_"},
+                                                             {"MLA prefill", "mla.prefill_"},
+                                                             {"experts half", "experts.half."},
+                                                             {"experts fp8", "experts.fp8."},
+                                                             {"experts fp8_block", "experts.fp8_block."},
+                                                             {"experts weight_only", "experts.weight_only."},
+                                                             {"collectives", "collective."}};
     std::vector<std::string> names;
     const auto at = prefixes.find(group);
     for (const CeilingParameter& p : ceiling_parameters()) {
@@ -126,7 +125,8 @@ double memory_share(const std::vector<KernelCase>& cases, const Peaks& peaks, do
     return std::clamp(best, find_ceiling("memory")->low, find_ceiling("memory")->high);
 }
 
-CeilingsFit fit_ceilings(const std::vector<KernelCase>& cases, const Ceilings& start, unsigned seed, int most_rows) {
+CeilingsFit fit_ceilings(const std::vector<KernelCase>& cases, const Ceilings& start, unsigned seed,
+                         int most_rows) {
     CeilingsFit result{start, {}};
     result.ceilings.memory = memory_share(cases, start.peaks, start.memory);
     std::map<std::string, std::vector<KernelCase>> groups;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "fit.h"
-#include "kernel_cases.h"
+#include "validate/fit.h"
+#include "validate/kernel_cases.h"
 
 #include <string>
 #include <vector>
@@ -13,8 +13,8 @@ namespace headroom {
 struct GroupFit {
     std::string group;
     std::vector<std::string> parameters;
-    std::vector<double> values;       ///< base units
-    std::vector<double> importance;   ///< mean error on unseen rows with this parameter put back to its start
+    std::vector<double> values;      ///< base units
+    std::vector<double> importance;  ///< mean error on unseen rows with this parameter put back to its start
     ErrorSummary train;
     ErrorSummary test;
 };
@@ -31,12 +31,13 @@ std::vector<std::string> parameters_of(const std::string& group);
 std::vector<double> errors_of(const std::vector<KernelCase>& cases, const std::vector<bool>& take,
                               const Ceilings& ceilings);
 
-/// Reachable share of the memory bandwidth: the 95th percentile of bytes/time over products of at most 64 rows
-/// and decode attention that move more than 8 times L2; `otherwise` where there are fewer than 20 such rows.
+/// Reachable share of the memory bandwidth: the 95th percentile of bytes/time over products of at most 64
+/// rows and decode attention that move more than 8 times L2; `otherwise` where there are fewer than 20 such
+/// rows.
 double memory_share(const std::vector<KernelCase>& cases, const Peaks& peaks, double otherwise);
 
-/// Fits the groups one after the other, each on a random half of its rows (at most `most_rows` of them), starting
-/// from `start`; the other half gives the test errors.
+/// Fits the groups one after the other, each on a random half of its rows (at most `most_rows` of them),
+/// starting from `start`; the other half gives the test errors.
 CeilingsFit fit_ceilings(const std::vector<KernelCase>& cases, const Ceilings& start, unsigned seed = 0,
                          int most_rows = 1500);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csv.h"
+#include "validate/csv.h"
 
 #include "base/diagnostic.h"
 
@@ -55,11 +55,11 @@ CsvTable parse_csv(std::string_view text, const std::string& file) {
         if (table.header.empty()) {
             table.header = std::move(fields);
         } else if (fields.size() != table.header.size()) {
-            faults.push_back({{file, number, 1},
-                              "",
-                              "has " + std::to_string(fields.size()) + " fields where the header has " +
-                                  std::to_string(table.header.size()),
-                              ""});
+            Diagnostic fault;
+            fault.where = {file, number, 1};
+            fault.message = "has " + std::to_string(fields.size()) + " fields where the header has " +
+                            std::to_string(table.header.size());
+            faults.push_back(std::move(fault));
         } else {
             table.rows.push_back(std::move(fields));
             table.lines.push_back(number);

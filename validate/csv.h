@@ -17,8 +17,8 @@ struct CsvTable {
     int column(std::string_view name) const;
 };
 
-/// Reads `text`; CRLF and a missing last newline are fine. A row with another number of fields than the header
-/// is an `InputError` that names `file` and the line.
+/// Reads `text`; CRLF and a missing last newline are fine. A row with another number of fields than the
+/// header is an `InputError` that names `file` and the line.
 CsvTable parse_csv(std::string_view text, const std::string& file);
 
 }  // namespace headroom

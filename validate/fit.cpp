@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fit.h"
-
-#include <Eigen/Core>
-#include <unsupported/Eigen/NonLinearOptimization>
-#include <unsupported/Eigen/NumericalDiff>
+#include "validate/fit.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <numeric>
+
+#include <Eigen/Core>
+#include <unsupported/Eigen/NonLinearOptimization>
+#include <unsupported/Eigen/NumericalDiff>
 
 namespace headroom {
 namespace {
@@ -68,8 +68,8 @@ double quantile(const std::vector<double>& sorted, double q) {
 
 }  // namespace
 
-std::vector<double> fit(std::span<const FitParameter> parameters, int observations, const Residuals& residuals,
-                        const FitOptions& options) {
+std::vector<double> fit(std::span<const FitParameter> parameters, int observations,
+                        const Residuals& residuals, const FitOptions& options) {
     constexpr double step = 1e-3;
     const Problem problem{parameters, observations, &residuals, options.robust_scale};
     Eigen::NumericalDiff<Problem> differenced(problem, step * step);

@@ -25,10 +25,10 @@ struct FitOptions {
 /// Residuals for given parameter values, one per observation: ln(predicted / measured).
 using Residuals = std::function<void(std::span<const double> values, std::span<double> out)>;
 
-/// Levenberg-Marquardt (Eigen) on the soft-L1 loss; bounds by a logistic change of variable. Residuals that are
-/// not smooth (a best of several tiles) are differenced with a step of 1e-3.
-std::vector<double> fit(std::span<const FitParameter> parameters, int observations, const Residuals& residuals,
-                        const FitOptions& options = {});
+/// Levenberg-Marquardt (Eigen) on the soft-L1 loss; bounds by a logistic change of variable. Residuals that
+/// are not smooth (a best of several tiles) are differenced with a step of 1e-3.
+std::vector<double> fit(std::span<const FitParameter> parameters, int observations,
+                        const Residuals& residuals, const FitOptions& options = {});
 
 /// Errors predicted/measured - 1 of a set of rows.
 struct ErrorSummary {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel_cases.h"
+#include "validate/kernel_cases.h"
 
 #include "base/diagnostic.h"
 #include "base/units.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <set>
+
+#include <fmt/format.h>
 
 namespace headroom {
 namespace {
@@ -16,7 +16,8 @@ namespace {
 /// One row by column name; a cell that is no number is a located error.
 class Row {
   public:
-    Row(const CsvTable& table, std::size_t index, const std::string& file) : table_(table), index_(index), file_(file) {}
+    Row(const CsvTable& table, std::size_t index, const std::string& file)
+        : table_(table), index_(index), file_(file) {}
 
     const std::string& text(std::string_view name) const {
         static const std::string none;
@@ -29,9 +30,9 @@ class Row {
             return *value;
         }
         throw InputError({Diagnostic{{file_, table_.lines[index_], table_.column(name) + 1},
-                                    std::string(name),
-                                    "'" + text(name) + "' is not a number",
-                                    ""}});
+                                     std::string(name),
+                                     "'" + text(name) + "' is not a number",
+                                     ""}});
     }
     int line() const { return table_.lines[index_]; }
 
@@ -70,7 +71,10 @@ KernelCase product_case(const Row& row) {
     s.input_element = eight_bit(s.kind) ? 1 : 2;
     s.quantise_input = eight_bit(s.kind);
     return {fmt::format("{} {}x{}x{}", row.text("gemm_dtype"), s.m, s.n, s.k),
-            fmt::format("products {}", to_string(s.kind)), s, {}, 0};
+            fmt::format("products {}", to_string(s.kind)),
+            s,
+            {},
+            0};
 }
 
 AttentionShape attention_shape(const Row& row) {
@@ -85,7 +89,8 @@ AttentionShape attention_shape(const Row& row) {
 }
 
 std::string attention_name(const AttentionShape& s, const std::string& dtype) {
-    return fmt::format("{} b{} q{} c{} h{}/{}", dtype, s.sequences, s.query_tokens, s.context, s.heads, s.kv_heads);
+    return fmt::format("{} b{} q{} c{} h{}/{}", dtype, s.sequences, s.query_tokens, s.context, s.heads,
+                       s.kv_heads);
 }
 
 KernelCase decode_case(const Row& row) {
@@ -115,8 +120,8 @@ KernelCase mla_case(const Row& row, bool decode) {
     s.context = row.number("isl") + row.number("step");
     s.host_issued = true;
     s.host_issued8 = row.text("kernel_source") == "vllm_flashmla";
-    const std::string name = fmt::format("{} {} b{} c{} h{}", row.text("kv_cache_dtype"), decode ? "decode" : "prefill",
-                                         s.sequences, s.context, s.heads);
+    const std::string name = fmt::format("{} {} b{} c{} h{}", row.text("kv_cache_dtype"),
+                                         decode ? "decode" : "prefill", s.sequences, s.context, s.heads);
     return decode ? KernelCase{name, "MLA decode", MlaDecodeCase{s}, {}, 0}
                   : KernelCase{name, "MLA prefill", MlaPrefillCase{s}, {}, 0};
 }
@@ -125,13 +130,14 @@ KernelCase mla_case(const Row& row, bool decode) {
 /// fused_moe/configs folder. Others get the default tile, which is 2 to 3 times slower on large batches.
 bool tuned_experts(const std::string& device, ProductKind kind, double experts, double inter) {
     using Shapes = std::set<std::pair<int, int>>;
-    static const Shapes h100_half{{8, 1792}, {8, 2048}, {8, 3584}, {8, 4096}, {8, 7168},
+    static const Shapes h100_half{{8, 1792},  {8, 2048},  {8, 3584},   {8, 4096}, {8, 7168},
                                   {128, 192}, {128, 928}, {128, 1856}, {256, 512}};
     static const Shapes h100_fp8{{8, 2048}, {8, 3584}, {8, 4096}, {8, 7168}, {8, 8192}, {8, 14336}};
     static const Shapes a100_half{{8, 1792}, {8, 2048}, {8, 3584}, {8, 4096}, {8, 7168}, {128, 192}};
     const bool hopper = device.find("H100") != std::string::npos;
     const Shapes& shapes = !hopper ? a100_half : kind == ProductKind::Fp8 ? h100_fp8 : h100_half;
-    return kind != ProductKind::Fp8Block && shapes.count({static_cast<int>(experts), static_cast<int>(inter)}) > 0;
+    return kind != ProductKind::Fp8Block &&
+           shapes.count({static_cast<int>(experts), static_cast<int>(inter)}) > 0;
 }
 
 KernelCase experts_case(const Row& row) {
@@ -152,7 +158,8 @@ KernelCase experts_case(const Row& row) {
     s.input_element = eight_bit(s.kind) ? 1 : 2;
     s.passed_rows = c.routed_rows;
     s.few_tokens = tokens <= local;
-    s.tiles = tuned_experts(row.text("device"), s.kind, local, inter) ? ExpertTiles::tuned : ExpertTiles::plain;
+    s.tiles =
+        tuned_experts(row.text("device"), s.kind, local, inter) ? ExpertTiles::tuned : ExpertTiles::plain;
     c.down = s;
     c.down.k = inter;
     c.down.n = hidden;
@@ -161,7 +168,8 @@ KernelCase experts_case(const Row& row) {
         const auto exponent = parse_number(distribution.substr(law.size()));
         const double* value = std::get_if<double>(&exponent);
         c.load = power_law_load(tokens, experts, local, top_k, value != nullptr ? *value : 1);
-        c.least_hit = std::ceil(static_cast<double>(top_k) * local / experts);  // no expert has more rows than tokens
+        c.least_hit =
+            std::ceil(static_cast<double>(top_k) * local / experts);  // no expert has more rows than tokens
         c.least_rows = tokens * top_k * local / experts;
     } else {
         c.load = balanced_load(tokens, experts, local, top_k);
@@ -169,9 +177,12 @@ KernelCase experts_case(const Row& row) {
         c.least_rows = c.load.rows;
     }
     return {fmt::format("{} t{} {}x{} top{} of {} tp{} ep{} {}", row.text("moe_dtype"), tokens, hidden,
-                        row.text("inter_size"), top_k, experts, row.text("moe_tp_size"), row.text("moe_ep_size"),
-                        distribution),
-            fmt::format("experts {}", to_string(s.kind)), c, {}, 0};
+                        row.text("inter_size"), top_k, experts, row.text("moe_tp_size"),
+                        row.text("moe_ep_size"), distribution),
+            fmt::format("experts {}", to_string(s.kind)),
+            c,
+            {},
+            0};
 }
 
 KernelCase collective_case(const Row& row) {
@@ -185,8 +196,11 @@ KernelCase collective_case(const Row& row) {
     c.op.bytes = row.number("message_size") * element * byte;
     c.op.gpus = static_cast<int>(row.number("num_gpus"));
     c.switch_reduces = element > 1;  // switches add 16 and 32-bit elements, not 8-bit ones
-    return {fmt::format("{} {} n{} {}B", op, row.text("nccl_dtype"), c.op.gpus, c.op.bytes.base()), "collectives", c,
-            {}, 0};
+    return {fmt::format("{} {} n{} {}B", op, row.text("nccl_dtype"), c.op.gpus, c.op.bytes.base()),
+            "collectives",
+            c,
+            {},
+            0};
 }
 
 std::optional<KernelCase> table_case(const Row& row) {

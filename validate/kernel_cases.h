@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "csv.h"
 #include "perf/attention_time.h"
 #include "perf/collective_time.h"
 #include "perf/experts_time.h"
 #include "perf/product_time.h"
+#include "validate/csv.h"
 
 #include <optional>
 #include <string>
@@ -40,13 +40,13 @@ struct MlaPrefillCase {
     MlaShape shape;
 };
 
-using KernelShape = std::variant<ProductShape, DecodeCase, PrefillCase, MlaDecodeCase, MlaPrefillCase, ExpertsCase,
-                                 CollectiveCase>;
+using KernelShape = std::variant<ProductShape, DecodeCase, PrefillCase, MlaDecodeCase, MlaPrefillCase,
+                                 ExpertsCase, CollectiveCase>;
 
 /// One measured kernel call.
 struct KernelCase {
-    std::string name;    ///< the shape, readable and unique within its table
-    std::string group;   ///< `products half`, `decode attention`, ...
+    std::string name;   ///< the shape, readable and unique within its table
+    std::string group;  ///< `products half`, `decode attention`, ...
     KernelShape shape;
     Seconds measured;
     int line = 0;
@@ -54,12 +54,13 @@ struct KernelCase {
 
 Seconds expected_time(const KernelShape& shape, const Ceilings& ceilings);
 
-/// Datasheet floor. Of a call that is repeated (`Residency::Warm`), what L2 can hold need not come from memory.
+/// Datasheet floor. Of a call that is repeated (`Residency::Warm`), what L2 can hold need not come from
+/// memory.
 Seconds floor_time(const KernelShape& shape, const Peaks& peaks);
 
-/// Rows of one of the kernel tables of the aiconfigurator project (columns `kernel_source`, `latency` in ms and
-/// the shape), recognised by its header; nothing if the header is another.
-/// What the columns turn out to mean, beyond their names:
+/// Rows of one of the kernel tables of the aiconfigurator project (columns `kernel_source`, `latency` in ms
+/// and the shape), recognised by its header; nothing if the header is another. What the columns turn out to
+/// mean, beyond their names:
 /// - tokens of context are `isl + step`;
 /// - the split schedule of the Hopper decode table was made for 8 kv heads, whatever the row's number;
 /// - the MLA rows labelled with an 8-bit cache moved 16-bit bytes: their rate would be above the memory's

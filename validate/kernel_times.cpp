@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel_cases.h"
+#include "validate/kernel_cases.h"
 
 #include <algorithm>
 #include <cmath>
@@ -19,7 +19,9 @@ Seconds roof(Bytes bytes, Flops work, FlopRate rate, const Peaks& peaks) {
 }
 
 /// Query-key pairs of causal attention over the last `query` of `context` tokens.
-double causal_pairs(double query, double context) { return query * (context - query) + query * (query + 1) / 2; }
+double causal_pairs(double query, double context) {
+    return query * (context - query) + query * (query + 1) / 2;
+}
 
 Seconds attention_floor(const AttentionShape& s, const Peaks& peaks) {
     const double pairs = causal_pairs(s.query_tokens, s.context);
@@ -38,18 +40,18 @@ Seconds mla_floor(const MlaShape& s, bool decode, const Peaks& peaks) {
 }
 
 Seconds product_floor(const ProductShape& s, const Peaks& peaks) {
-    const Bytes bytes = s.groups *
-                        (s.m * s.k * s.input_element + s.k * s.n * s.weight_element + s.m * s.n * s.output_element) *
-                        byte;
-    return roof(max(Bytes(), bytes - peaks.l2), 2 * s.groups * s.m * s.n * s.k * flop, matrix_peak(peaks, s.kind),
-                peaks);
+    const Bytes bytes =
+        s.groups *
+        (s.m * s.k * s.input_element + s.k * s.n * s.weight_element + s.m * s.n * s.output_element) * byte;
+    return roof(max(Bytes(), bytes - peaks.l2), 2 * s.groups * s.m * s.n * s.k * flop,
+                matrix_peak(peaks, s.kind), peaks);
 }
 
 Seconds experts_floor(const ExpertsCase& c, const Peaks& peaks) {
     const double matrix = c.up.n * c.up.k + c.down.n * c.down.k;
     const Bytes weights = c.least_hit * matrix * c.up.weight_element * byte;
-    return roof(max(Bytes(), weights - peaks.l2), 2 * c.least_rows * matrix * flop, matrix_peak(peaks, c.up.kind),
-                peaks);
+    return roof(max(Bytes(), weights - peaks.l2), 2 * c.least_rows * matrix * flop,
+                matrix_peak(peaks, c.up.kind), peaks);
 }
 
 Seconds experts_time(const ExpertsCase& c, const Ceilings& ceilings) {

@@ -39,7 +39,9 @@ std::map<ElementType, Fact<T>> by_type(MapReader& map, const Read& read) {
 
 std::optional<Fact<double>> read_ceiling(MapReader& map, const CeilingParameter& p,
                                          const std::vector<Source>& sources) {
-    const auto base = [](const auto& fact) { return Fact<double>{fact.value.base(), fact.source, fact.kind}; };
+    const auto base = [](const auto& fact) {
+        return Fact<double>{fact.value.base(), fact.source, fact.kind};
+    };
     if (p.unit.empty()) return map.plain_fact(p.name, sources, false);
     if (p.unit == "us") {
         const auto fact = map.fact<Dimension{.second = 1}>(p.name, sources, false);

@@ -79,7 +79,8 @@ KernelTime decode_attention_time(const AttentionShape& s, const Ceilings& ceilin
     w.blocks = s.sequences * s.kv_heads * query_tiles;
     w.tiles = std::ceil(s.context / kv_tile);
     w.block = c.block;
-    const Seconds least = 2 * query_tile * kv_tile * (s.qk_dim + s.v_dim) * flop / ceilings.peaks.matrix16 * sms;
+    const Seconds least =
+        2 * query_tile * kv_tile * (s.qk_dim + s.v_dim) * flop / ceilings.peaks.matrix16 * sms;
     w.tile = max(least, (s.cache_element > 1 ? c.tile16 : c.tile8) * ((s.qk_dim + s.v_dim) / 256));
     w.memory = stream(bytes, hit, c.l2_rate, ceilings.memory_rate());
     w.sms = sms;
@@ -89,7 +90,8 @@ KernelTime decode_attention_time(const AttentionShape& s, const Ceilings& ceilin
         t = walk(w, 1, c.merge);
     } else if (c.even > 0.5) {
         const double scheduled = s.schedule_kv_heads > 0 ? s.schedule_kv_heads : s.kv_heads;
-        const double per_sm = std::ceil(s.sequences * query_tiles * scheduled * w.tiles * schedule_slack / sms);
+        const double per_sm =
+            std::ceil(s.sequences * query_tiles * scheduled * w.tiles * schedule_slack / sms);
         t = walk(w, std::ceil(w.tiles / per_sm), c.merge);
     } else {
         t = best_walk(w, c.merge);
@@ -114,10 +116,11 @@ KernelTime prefill_attention_time(const AttentionShape& s, const Ceilings& ceili
     const double blocks = s.sequences * (packed ? s.kv_heads : s.heads) * row_tiles;
 
     const double full = std::ceil(s.context / columns);
-    const double first = std::ceil((s.context - s.query_tokens) / columns) + std::max(1.0, prefill_rows / per_row / columns);
+    const double first =
+        std::ceil((s.context - s.query_tokens) / columns) + std::max(1.0, prefill_rows / per_row / columns);
     const double mean = row_tiles <= 1 ? full : (full + std::min(full, first)) / 2;
-    const Seconds tile = 2 * prefill_rows * columns * (s.qk_dim + s.v_dim) * flop /
-                         (c.matrix * ceilings.peaks.matrix16 / sms);
+    const Seconds tile =
+        2 * prefill_rows * columns * (s.qk_dim + s.v_dim) * flop / (c.matrix * ceilings.peaks.matrix16 / sms);
     const Seconds longest = c.block + full * c.chain * tile;
     KernelTime t;
     t.compute = max(longest, std::ceil(blocks / sms) * (c.block + mean * tile));
@@ -127,7 +130,8 @@ KernelTime prefill_attention_time(const AttentionShape& s, const Ceilings& ceili
     const Bytes fresh = tokens * s.kv_heads * (s.qk_dim + s.v_dim) * 2 * byte;
     const Bytes cached = s.sequences * (s.context - s.query_tokens) * s.kv_heads * (s.qk_dim + s.v_dim) *
                          s.cache_element * byte;
-    const Bytes footprint = q + out + fresh + cached + std::min(1.0, c.copies_q) * q + std::min(1.0, c.copies_kv) * fresh;
+    const Bytes footprint =
+        q + out + fresh + cached + std::min(1.0, c.copies_q) * q + std::min(1.0, c.copies_kv) * fresh;
     const double hit = hit_rate(footprint, ceilings.peaks.l2, l2_prefill, s.residency);
     const auto streamed = [&](Bytes bytes) { return stream(bytes, hit, c.l2_rate, ceilings.memory_rate()); };
     t.memory = streamed(q + out + fresh + cached);
@@ -136,7 +140,8 @@ KernelTime prefill_attention_time(const AttentionShape& s, const Ceilings& ceili
     const double threads = std::min(512.0, s.kv_heads * s.v_dim);
     const Seconds append = tokens * threads / (2048 * sms) * c.append;
     t.launch = c.launch;
-    t.total = c.launch + append + overlap(t.compute, t.memory) + streamed(c.copies_q * q + c.copies_kv * fresh);
+    t.total =
+        c.launch + append + overlap(t.compute, t.memory) + streamed(c.copies_q * q + c.copies_kv * fresh);
     return t;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "spec/ceilings.h"
 #include "perf/product_time.h"
+#include "spec/ceilings.h"
 
 namespace headroom {
 
@@ -14,12 +14,13 @@ enum class Residency { Cold, Warm };
 struct AttentionShape {
     double sequences = 0;
     double query_tokens = 1;  ///< new tokens of each sequence
-    double context = 0;       ///< tokens attended to, the new ones included (of a window layer: at most the window)
+    double context =
+        0;  ///< tokens attended to, the new ones included (of a window layer: at most the window)
     double heads = 0;
     double kv_heads = 0;
     double qk_dim = 128;
     double v_dim = 128;
-    double cache_element = 2;    ///< bytes of one cached value
+    double cache_element = 2;      ///< bytes of one cached value
     double schedule_kv_heads = 0;  ///< kv heads that the split schedule was made for; 0: `kv_heads`
     Residency residency = Residency::Cold;
 };
@@ -45,8 +46,8 @@ struct MlaShape {
     double nope_dim = 128;
     double v_dim = 128;
     double cache_element = 2;
-    bool host_issued = false;  ///< outside a graph: the host issues each kernel of the call,
-    bool host_issued8 = false; ///< of the kernel that serves an 8-bit cache
+    bool host_issued = false;   ///< outside a graph: the host issues each kernel of the call,
+    bool host_issued8 = false;  ///< of the kernel that serves an 8-bit cache
 };
 
 KernelTime mla_decode_time(const MlaShape& shape, const Ceilings& ceilings);

@@ -51,7 +51,8 @@ double largest_of(int n) {
 void give_to_idle(std::vector<double>& rows, double left) {
     std::vector<std::size_t> order(rows.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return rows[a] < rows[b]; });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return rows[a] < rows[b]; });
     for (std::size_t i = 0; i < order.size() && static_cast<double>(i) + 0.5 < left; ++i) {
         rows[order[i]] += 1;
     }
@@ -59,7 +60,8 @@ void give_to_idle(std::vector<double>& rows, double left) {
 
 /// Quantiles of the law p(x) ~ x^-exponent on [low, high], `count` of them, scaled to add up to `total`, none
 /// above `most`.
-std::vector<double> quantiles(int count, double low, double high, double exponent, double total, double most) {
+std::vector<double> quantiles(int count, double low, double high, double exponent, double total,
+                              double most) {
     std::vector<double> x(static_cast<std::size_t>(count));
     const double a = 1 - exponent;
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -146,8 +148,8 @@ ExpertLoad power_law_load(double tokens, int experts, int local, int top_k, doub
         variance += (v - mean) * (v - mean) / experts;
     }
     const double spread = std::sqrt(variance) / mean / std::sqrt(static_cast<double>(local));
-    const double busiest = std::min({(1 + largest_of(groups) * spread) * total / groups,
-                                     tokens * std::min(top_k, local), total});
+    const double busiest = std::min(
+        {(1 + largest_of(groups) * spread) * total / groups, tokens * std::min(top_k, local), total});
     if (std::accumulate(first.begin(), first.end(), 0.0) >= busiest) {
         return of_rows(first);
     }

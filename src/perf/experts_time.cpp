@@ -12,8 +12,8 @@ constexpr Seconds block_start = 0.05 * us;
 /// A last wave that is half full costs about half a wave more: blocks of unequal experts finish spread out.
 constexpr double tail = 0.5;
 
-KernelTime with_tile(const GroupedShape& s, const ExpertLoad& load, const Ceilings& ceilings, std::size_t height,
-                     double width) {
+KernelTime with_tile(const GroupedShape& s, const ExpertLoad& load, const Ceilings& ceilings,
+                     std::size_t height, double width) {
     const ExpertCeilings& c = ceilings.experts[static_cast<std::size_t>(s.kind)];
     const double sms = ceilings.peaks.sms;
     const double rows = expert_tiles[height];
@@ -33,8 +33,8 @@ KernelTime with_tile(const GroupedShape& s, const ExpertLoad& load, const Ceilin
     return t;
 }
 
-KernelTime least_of(const GroupedShape& s, const ExpertLoad& load, const Ceilings& ceilings, std::size_t heights,
-                    std::initializer_list<double> widths) {
+KernelTime least_of(const GroupedShape& s, const ExpertLoad& load, const Ceilings& ceilings,
+                    std::size_t heights, std::initializer_list<double> widths) {
     KernelTime best = with_tile(s, load, ceilings, 0, *widths.begin());
     for (std::size_t height = 0; height < heights; ++height) {
         for (const double width : widths) {

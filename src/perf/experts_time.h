@@ -17,9 +17,10 @@ struct GroupedShape {
     ProductKind kind = ProductKind::Half;
     double weight_element = 2;
     double input_element = 2;
-    FlopRate peak;            ///< matrix rate of the computed type; zero: that of `kind`
-    double passed_rows = 0;   ///< rows that the passes around the product go over; 0: the computed ones
-    /// `plain`: the default tile of Triton's fused experts, 16 rows while tokens are fewer than experts, else 64.
+    FlopRate peak;           ///< matrix rate of the computed type; zero: that of `kind`
+    double passed_rows = 0;  ///< rows that the passes around the product go over; 0: the computed ones
+    /// `plain`: the default tile of Triton's fused experts, 16 rows while tokens are fewer than experts,
+    /// else 64.
     ExpertTiles tiles = ExpertTiles::tuned;
     bool few_tokens = false;  ///< fewer tokens than local experts
 };

@@ -14,7 +14,8 @@ constexpr double rows_tile = 128;
 /// of the other only so far).
 Seconds slower(Seconds host, Seconds device) {
     constexpr double sharpness = 8;
-    return Seconds(std::pow(std::pow(host.base(), sharpness) + std::pow(device.base(), sharpness), 1 / sharpness));
+    return Seconds(
+        std::pow(std::pow(host.base(), sharpness) + std::pow(device.base(), sharpness), 1 / sharpness));
 }
 
 void issue(KernelTime& t, const MlaShape& s, const MlaCeilings& c, Seconds host) {
@@ -33,8 +34,9 @@ KernelTime mla_decode_time(const MlaShape& s, const Ceilings& ceilings) {
     const double tiles = std::ceil(s.context / latent_tile);
     const double splits = c.decode_splits >= 1 ? std::min(c.decode_splits, tiles)
                                                : std::ceil(tiles / std::ceil(blocks * tiles / sms));
-    const Seconds least = 2 * s.heads * s.query_tokens * std::min(1.0, c.decode_heads / (s.heads * s.query_tokens)) *
-                          latent_tile * (latent + s.rank) * flop / ceilings.peaks.matrix16 * sms;
+    const Seconds least = 2 * s.heads * s.query_tokens *
+                          std::min(1.0, c.decode_heads / (s.heads * s.query_tokens)) * latent_tile *
+                          (latent + s.rank) * flop / ceilings.peaks.matrix16 * sms;
     KernelTime t;
     t.launch = c.decode_launch;
     t.compute = std::ceil(blocks * splits / sms) *
@@ -55,7 +57,8 @@ KernelTime mla_prefill_time(const MlaShape& s, const Ceilings& ceilings) {
     const double columns = ceilings.prefill.packed > 0.5 ? 128 : 64;
     const double row_tiles = std::ceil(s.query_tokens / rows_tile);
     const double full = std::ceil(s.context / columns);
-    const double first = std::ceil((s.context - s.query_tokens) / columns) + std::max(1.0, rows_tile / columns);
+    const double first =
+        std::ceil((s.context - s.query_tokens) / columns) + std::max(1.0, rows_tile / columns);
     const double mean = row_tiles <= 1 ? full : (full + std::min(full, first)) / 2;
     const FlopRate rate = c.prefill_matrix * ceilings.peaks.matrix16;
     const Seconds tile = 2 * rows_tile * columns * (qk + s.v_dim) * flop / (rate / sms);

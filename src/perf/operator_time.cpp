@@ -11,8 +11,8 @@
 namespace headroom {
 namespace {
 
-/// Nine in ten kernels of a device that was fitted lie within this factor of the model (docs/accuracy.md), and
-/// of one that takes another device's parameters within the second.
+/// Nine in ten kernels of a device that was fitted lie within this factor of the model (docs/accuracy.md),
+/// and of one that takes another device's parameters within the second.
 constexpr double kFittedSpread = 1.25;
 constexpr double kBorrowedSpread = 1.45;
 
@@ -86,7 +86,8 @@ KernelTime group_time(const Attention& op, const SequenceGroup& g, const Ceiling
     s.cache_element = op.kv_per_token.base() / (op.kv_heads * (op.key_dim + op.value_dim));
     if (g.fresh < kPrefillFrom) return decode_attention_time(s, reach);
     if (op.reach > 0 && g.fresh > op.reach) {
-        // A window shorter than the chunk: stretches of `reach` queries, each against twice its length at most.
+        // A window shorter than the chunk: stretches of `reach` queries, each against twice its length at
+        // most.
         s.sequences *= g.fresh / op.reach;
         s.query_tokens = op.reach;
         s.context = 2 * op.reach;
@@ -124,7 +125,9 @@ void set_interval(OperatorTime& t, double low_factor, double high_factor) {
     t.time.high = t.time.expected * high_factor;
 }
 
-double spread(const Hardware& h) { return h.ceilings.values.empty() ? kBorrowedSpread : kFittedSpread; }
+double spread(const Hardware& h) {
+    return h.ceilings.values.count("decode.launch") > 0 ? kFittedSpread : kBorrowedSpread;
+}
 
 /// What hides behind the longer of memory and compute is not counted; the rest of the total is overhead.
 TimeShares shares_of(const KernelTime& k, Seconds expected) {

@@ -58,8 +58,8 @@ struct KernelChoices {
     bool one_shot_all_reduce = true;  ///< the engine's own all-reduce for small messages
 };
 
-/// Operands come from memory (a step is cold). The device must have a peak for the operator's type and a link for
-/// a collective.
+/// Operands come from memory (a step is cold). The device must have a peak for the operator's type and a link
+/// for a collective.
 OperatorTime operator_time(const Operator& op, const Hardware& hardware, const KernelChoices& choices);
 
 /// The type that an operator computes in.

@@ -75,9 +75,9 @@ FlopRate matrix_peak(const Peaks& peaks, ProductKind kind) {
 
 KernelTime product_time(const ProductShape& s, const Ceilings& ceilings) {
     const ProductCeilings& c = ceilings.product[static_cast<std::size_t>(s.kind)];
-    const Bytes traffic = s.groups *
-                          (s.m * s.k * s.input_element + s.k * s.n * s.weight_element + s.m * s.n * s.output_element) *
-                          byte;
+    const Bytes traffic =
+        s.groups *
+        (s.m * s.k * s.input_element + s.k * s.n * s.weight_element + s.m * s.n * s.output_element) * byte;
     KernelTime best;
     best.launch = c.launch + quantise_time(s, c);
     best.memory = traffic / ceilings.memory_rate();

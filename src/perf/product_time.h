@@ -15,7 +15,7 @@ struct ProductShape {
     double input_element = 2;
     double output_element = 2;
     double groups = 1;
-    FlopRate peak;  ///< matrix rate of the computed type; zero: that of `kind`
+    FlopRate peak;                ///< matrix rate of the computed type; zero: that of `kind`
     bool quantise_input = false;  ///< the 16-bit input is quantised in front of the product
 };
 
@@ -34,7 +34,8 @@ Seconds overlap(Seconds a, Seconds b);
 /// The least of several tile shapes and splits over k. One block of bm x bn needs, for each step of k, the
 /// longer of its matrix work and of loading its operands into the SM; blocks run in waves over the SMs; the
 /// whole overlaps with streaming the operands from memory once:
-///   launch + overlap(ceil(q / r) fill + q ks step, bytes / rate), q = ceil(tiles splits / SMs), r blocks at once
+///   launch + overlap(ceil(q / r) fill + q ks step, bytes / rate), q = ceil(tiles splits / SMs), r blocks at
+///   once
 KernelTime product_time(const ProductShape& shape, const Ceilings& ceilings);
 
 /// The matrix peak that `kind` runs at.

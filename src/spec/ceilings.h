@@ -28,15 +28,15 @@ inline constexpr int product_kinds = 4;
 
 /// A dense product. Times of one launch inside a graph.
 struct ProductCeilings {
-    Seconds launch;            ///< smallest product, start to finish
-    Seconds fill;              ///< filling and draining one block's pipeline
-    double matrix = 0.0;       ///< matrix rate of a running tile over the datasheet's
-    Bandwidth tile_load;       ///< operands that one SM takes in (multicast counted at every taker)
-    Seconds split;             ///< extra launch and synchronisation of a split over k
-    Bandwidth split_rate;      ///< partial sums written and read back
-    Seconds quantise;          ///< quantising the input: its launches,
-    Seconds quantise_chain;    ///< its time per 1024 of k when rows are few,
-    Bandwidth quantise_rate;   ///< and its rate over the 16-bit input when rows are many
+    Seconds launch;           ///< smallest product, start to finish
+    Seconds fill;             ///< filling and draining one block's pipeline
+    double matrix = 0.0;      ///< matrix rate of a running tile over the datasheet's
+    Bandwidth tile_load;      ///< operands that one SM takes in (multicast counted at every taker)
+    Seconds split;            ///< extra launch and synchronisation of a split over k
+    Bandwidth split_rate;     ///< partial sums written and read back
+    Seconds quantise;         ///< quantising the input: its launches,
+    Seconds quantise_chain;   ///< its time per 1024 of k when rows are few,
+    Bandwidth quantise_rate;  ///< and its rate over the 16-bit input when rows are many
 };
 
 /// Decode attention over a paged cache, with its cache write and its merge.
@@ -69,13 +69,13 @@ struct PrefillCeilings {
 /// by one; inside a graph it is not paid.
 struct MlaCeilings {
     Seconds decode_host;
-    Seconds host8;              ///< further host time of the kernels that serve an 8-bit cache
+    Seconds host8;  ///< further host time of the kernels that serve an 8-bit cache
     Seconds decode_launch;
     Seconds decode_block;
-    Seconds decode_tile;        ///< 64 tokens of the 576-wide latent in one block
-    double decode_heads = 64;   ///< query heads that share one block
-    double decode_splits = 0;   ///< fixed number of splits; 0: spread evenly
-    double decode_copies = 0;   ///< passes over the absorbed queries and latent outputs
+    Seconds decode_tile;       ///< 64 tokens of the 576-wide latent in one block
+    double decode_heads = 64;  ///< query heads that share one block
+    double decode_splits = 0;  ///< fixed number of splits; 0: spread evenly
+    double decode_copies = 0;  ///< passes over the absorbed queries and latent outputs
     Seconds prefill_host;
     Seconds prefill_launch;
     double prefill_matrix = 0;
@@ -84,10 +84,10 @@ struct MlaCeilings {
 
 /// A grouped product of a mixture of experts, with its share of routing, sorting and the weighted sum.
 struct ExpertCeilings {
-    Seconds launch;        ///< one product of one token, routing or summing included
+    Seconds launch;  ///< one product of one token, routing or summing included
     double matrix = 0.0;
     Bandwidth tile_load;
-    double copies = 0.0;   ///< passes over the rows outside the products and the activation
+    double copies = 0.0;  ///< passes over the rows outside the products and the activation
 };
 
 /// Passes over memory: norms, activations, look-ups.
@@ -108,8 +108,8 @@ struct CollectiveCeilings {
     Seconds one_shot;          ///< smallest engine all-reduce: every device reads all others
 };
 
-/// What one device reaches, by kind of kernel. Fitted openly by `fit`; each value has a bound and a meaning in
-/// `parameters()`, and its source stands in the data file it came from.
+/// What one device reaches, by kind of kernel. Fitted openly by `fit`; each value has a bound and a meaning
+/// in `parameters()`, and its source stands in the data file it came from.
 struct Ceilings {
     Peaks peaks;
     double memory = 0.0;  ///< reachable share of the memory bandwidth

@@ -25,7 +25,8 @@ struct Achievable {
     Interval message;    ///< seconds of the smallest collective inside a graph
 };
 
-/// Parameters of the kernel models (`ceiling_parameters()` in spec/ceilings.h): fitted, measured or estimated.
+/// Parameters of the kernel models (`ceiling_parameters()` in spec/ceilings.h): fitted, measured or
+/// estimated.
 struct MeasuredCeilings {
     std::map<std::string, Fact<double>> values;  ///< by dotted name, base units
 };
@@ -86,7 +87,8 @@ struct Hardware {
     Ceilings reach;             ///< `peaks_of` it, with the generation's and the device's values
 };
 
-/// Datasheet rates in the form that the kernel models take. 8 and 4-bit matrix rates fall back on the wider type.
+/// Datasheet rates in the form that the kernel models take. 8 and 4-bit matrix rates fall back on the wider
+/// type.
 Peaks peaks_of(const Hardware& hardware);
 
 /// The generation's values, overlaid by the device's own.
