@@ -37,6 +37,33 @@ std::map<ElementType, Fact<T>> by_type(MapReader& map, const Read& read) {
     return found;
 }
 
+std::optional<Fact<double>> read_ceiling(MapReader& map, const CeilingParameter& p,
+                                         const std::vector<Source>& sources) {
+    const auto base = [](const auto& fact) {
+        return Fact<double>{fact.value.base(), fact.source, fact.kind};
+    };
+    if (p.unit.empty()) return map.plain_fact(p.name, sources, false);
+    if (p.unit == "us") {
+        const auto fact = map.fact<Dimension{.second = 1}>(p.name, sources, false);
+        return fact ? std::optional(base(*fact)) : std::nullopt;
+    }
+    const auto fact = map.fact<kBandwidth>(p.name, sources, false);
+    return fact ? std::optional(base(*fact)) : std::nullopt;
+}
+
+MeasuredCeilings read_ceilings(MapReader map, const std::vector<Source>& sources) {
+    MeasuredCeilings found;
+    for (const CeilingParameter& p : ceiling_parameters()) {
+        const auto fact = read_ceiling(map, p, sources);
+        if (!fact) continue;
+        if (fact->value < p.low || fact->value > p.high)
+            map.fault(p.name, fmt::format("is outside {}..{} ({})", p.low, p.high, p.meaning));
+        found.values.emplace(p.name, *fact);
+    }
+    map.done();
+    return found;
+}
+
 Generation read_generation(const std::string& path) {
     Faults faults(path);
     MapReader root = MapReader::parse(read_file(path), faults);
@@ -59,6 +86,19 @@ Generation read_generation(const std::string& path) {
                     .launch = part("launch", {.second = 1}),
                     .message = part("message", {.second = 1})};
     achievable.done();
+    if (root.has("kernels_like")) {
+        // Not measured: the kernels of another generation, as an estimate.
+        const fs::path other = fs::path(path).parent_path() / (root.text("kernels_like") + ".yaml");
+        if (!fs::exists(other) || fs::path(path) == other) {
+            root.fault("kernels_like", "names no other file in generations/");
+        } else {
+            g.kernels = read_generation(other.string()).kernels;
+            for (auto& [name, fact] : g.kernels.values) fact.kind = SourceKind::estimate;
+        }
+    }
+    if (auto own = root.optional_map("kernels")) {
+        for (auto& [name, fact] : read_ceilings(*own, g.sources).values) g.kernels.values[name] = fact;
+    }
     root.done();
     faults.finish();
     return g;
@@ -156,6 +196,7 @@ Hardware read_hardware(const std::string& path, const std::string& data, const O
         h.tdp = power->fact<kPower>("tdp", h.sources, true);
         power->done();
     }
+    if (auto ceilings = root.optional_map("ceilings")) h.ceilings = read_ceilings(*ceilings, h.sources);
     const fs::path beside = fs::path(path).parent_path() / "generations" / (generation + ".yaml");
     const fs::path shipped = fs::path(data) / "hwprofiles" / "generations" / (generation + ".yaml");
     if (fs::exists(beside)) {
@@ -168,6 +209,7 @@ Hardware read_hardware(const std::string& path, const std::string& data, const O
     root.done();
     if (!faults.any()) check_physics(h, root.map("memory"), root.map("compute").map("dense"));
     faults.finish();
+    h.reach = ceilings_of(h);
     return h;
 }
 

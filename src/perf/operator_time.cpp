@@ -1,37 +1,154 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "perf/operator_time.h"
 
+#include "perf/attention_time.h"
+#include "perf/collective_time.h"
+#include "perf/product_time.h"
+
 #include <algorithm>
+#include <cmath>
 
 namespace headroom {
 namespace {
 
-// A kernel launched by the host one at a time costs this many times its gap inside a graph (measured on an
-// H200: 3.5-4.4 us in a stream, 0.5-1 us in a graph, where a dependent small kernel takes about 2 us).
-constexpr double kStreamLaunches = 2.5;
+/// Nine in ten kernels of a device that was fitted lie within this factor of the model (docs/accuracy.md),
+/// and of one that takes another device's parameters within the second.
+constexpr double kFittedSpread = 1.25;
+constexpr double kBorrowedSpread = 1.45;
 
-// Traffic that reaches memory: what must be read, and activations once they outgrow the L2.
-Bytes expected_bytes(const Work& w, const Hardware& h) {
-    const Bytes cache = h.memory.l2 ? h.memory.l2->value : Bytes{};
-    return compulsory_bytes(w) + (w.activations > cache ? w.activations : Bytes{});
+FlopRate peak_of(const Hardware& h, ElementType type) { return dense_peak(h, type).value_or(Peak{}).rate; }
+
+ProductKind kind_of(const StorageFormat& f) {
+    if (bits(f.element) > 8) return ProductKind::Half;
+    if (f.weight_only) return ProductKind::WeightOnly;
+    return f.group > 0 && bits(f.element) == 8 ? ProductKind::Fp8Block : ProductKind::Fp8;
 }
 
-Interval matrix_fraction(const Operator& op, const Achievable& a) {
-    return std::holds_alternative<Attention>(op.shape) ? a.attention : a.matrix;
+/// Bytes of an input element: quantised to the computed type, else as it is.
+double input_element(const StorageFormat& f, ElementType activation) {
+    return (f.weight_only ? bits(activation) : std::min(bits(f.element), bits(activation))) / 8;
 }
 
-// Latency plus bandwidth; an all-reduce passes every link twice.
-OperatorTime collective_time(const Collective& c, const Hardware& h) {
+KernelTime kernel_time(const Matmul& op, const Hardware& h, const KernelChoices& choices) {
+    const FlopRate peak = peak_of(h, compute_type(Operator{"", op}));
+    const double weight = bytes_per_element(op.weights).base();
+    if (op.groups > 1 || (op.groups > 0 && op.groups < 1)) {
+        GroupedShape s;
+        s.n = op.outputs;
+        s.k = op.inputs;
+        s.kind = kind_of(op.weights);
+        s.weight_element = weight;
+        s.input_element = input_element(op.weights, op.activation);
+        s.peak = peak;
+        s.tiles = choices.expert_tiles;
+        s.few_tokens = op.rows <= op.groups;
+        return grouped_time(s, touched_load(op.groups, op.rows), h.reach);
+    }
+    ProductShape s;
+    s.m = op.rows;
+    s.n = op.outputs;
+    s.k = op.inputs;
+    s.kind = kind_of(op.weights);
+    s.weight_element = op.groups > 0 ? weight : 0;  // 0 groups: another operator read the weights
+    s.input_element = input_element(op.weights, op.activation);
+    s.output_element = bits(op.activation) / 8;
+    s.peak = peak;
+    return product_time(s, h.reach);
+}
+
+/// From this many new tokens a sequence runs through the prefill kernel.
+constexpr double kPrefillFrom = 16;
+
+KernelTime latent_time(const Attention& op, const SequenceGroup& g, double context, const Ceilings& reach) {
+    MlaShape s;
+    s.sequences = g.sequences;
+    s.query_tokens = g.fresh;
+    s.context = context;
+    s.heads = op.heads;
+    s.rank = op.value_dim;
+    s.rope_dim = op.key_dim - op.value_dim;
+    s.cache_element = op.kv_per_token.base() / op.key_dim;
+    return mla_decode_time(s, reach);
+}
+
+KernelTime group_time(const Attention& op, const SequenceGroup& g, const Ceilings& reach) {
+    double context = visible(g.past, g.fresh, op.reach);
+    if (op.scored_reach > 0) context = std::min(context, op.scored_reach);
+    if (op.latent) return latent_time(op, g, context, reach);
+    AttentionShape s;
+    s.sequences = g.sequences;
+    s.query_tokens = std::min(g.fresh, context);
+    s.context = context;
+    s.heads = op.heads;
+    s.kv_heads = op.kv_heads;
+    s.qk_dim = op.key_dim;
+    s.v_dim = op.value_dim;
+    s.cache_element = op.kv_per_token.base() / (op.kv_heads * (op.key_dim + op.value_dim));
+    if (g.fresh < kPrefillFrom) return decode_attention_time(s, reach);
+    if (op.reach > 0 && g.fresh > op.reach) {
+        // A window shorter than the chunk: stretches of `reach` queries, each against twice its length at
+        // most.
+        s.sequences *= g.fresh / op.reach;
+        s.query_tokens = op.reach;
+        s.context = 2 * op.reach;
+    }
+    return prefill_attention_time(s, reach);
+}
+
+/// Groups of one batch share a launch (a kernel for variable lengths).
+KernelTime kernel_time(const Attention& op, const Hardware& h, const KernelChoices&) {
+    KernelTime sum;
+    for (const SequenceGroup& g : op.groups) {
+        if (g.sequences <= 0 || g.fresh <= 0) continue;
+        const KernelTime t = group_time(op, g, h.reach);
+        sum.total += t.total - min(sum.launch, t.launch);
+        sum.launch = max(sum.launch, t.launch);
+        sum.compute += t.compute;
+        sum.memory += t.memory;
+    }
+    return sum;
+}
+
+/// Activations that outgrow L2 reach memory; smaller ones are found where the kernel before left them.
+KernelTime kernel_time(const Stream& op, const Hardware& h, const KernelChoices&) {
+    const Bytes activations = op.work.activations > h.reach.peaks.l2 ? op.work.activations : Bytes();
+    KernelTime t;
+    t.launch = h.reach.stream.launch;
+    t.memory = (compulsory_bytes(op.work) + activations) / h.reach.memory_rate();
+    t.total = t.launch + t.memory;
+    return t;
+}
+
+void set_interval(OperatorTime& t, double low_factor, double high_factor) {
+    t.time.expected = max(t.time.floor, t.time.expected);
+    t.time.low = max(t.time.floor, t.time.expected / low_factor);
+    t.time.high = t.time.expected * high_factor;
+}
+
+double spread(const Hardware& h) {
+    return h.ceilings.values.count("decode.launch") > 0 ? kFittedSpread : kBorrowedSpread;
+}
+
+/// What hides behind the longer of memory and compute is not counted; the rest of the total is overhead.
+TimeShares shares_of(const KernelTime& k, Seconds expected) {
+    TimeShares s;
+    const Seconds busy = min(expected, max(k.memory, k.compute));
+    (k.memory >= k.compute ? s.memory : s.compute) = busy;
+    s.overhead = expected - busy;
+    return s;
+}
+
+OperatorTime collective_estimate(const Collective& c, const Hardware& h, const KernelChoices& choices) {
     OperatorTime t;
     t.bound = Bound::network;
     const Link* link = link_for(h, c.gpus);
     if (c.gpus <= 1 || link == nullptr) return t;
-    const Seconds floor = link_bytes(c) / link->per_direction.value;
-    const Achievable& a = h.generation.achievable;
-    const auto at = [&](double fraction, double message) { return Seconds(message) + floor / fraction; };
-    t.network_floor = floor;
-    t.time = {floor, at(a.link.high, a.message.low), at(a.link.expected, a.message.expected),
-              at(a.link.low, a.message.high)};
+    Ceilings reach = h.reach;
+    reach.peaks.link = link->per_direction.value;
+    t.network_floor = collective_floor(c, reach.peaks);
+    t.time.floor = t.network_floor;
+    t.time.expected = collective_time(c, reach, {.engine_kernel = choices.one_shot_all_reduce});
+    set_interval(t, spread(h), spread(h));
     t.shares.network = t.time.expected;
     return t;
 }
@@ -68,29 +185,26 @@ const Link* link_for(const Hardware& h, int gpus) {
     return h.network ? &*h.network : nullptr;
 }
 
-OperatorTime operator_time(const Operator& op, const Hardware& h, bool graph) {
-    if (const auto* collective = std::get_if<Collective>(&op.shape)) return collective_time(*collective, h);
+OperatorTime operator_time(const Operator& op, const Hardware& h, const KernelChoices& choices) {
+    if (const auto* collective = std::get_if<Collective>(&op.shape))
+        return collective_estimate(*collective, h, choices);
+    const KernelTime k = std::visit(
+        [&](const auto& shape) {
+            if constexpr (std::is_same_v<std::decay_t<decltype(shape)>, Collective>)
+                return KernelTime{};
+            else
+                return kernel_time(shape, h, choices);
+        },
+        op.shape);
     const Work w = work(op);
-    const Bandwidth bandwidth = h.memory.bandwidth.value;
-    const FlopRate peak = dense_peak(h, compute_type(op)).value_or(Peak{}).rate;
     OperatorTime t;
-    t.memory_floor = compulsory_bytes(w) / bandwidth;
-    t.compute_floor = w.flop / peak;
-    const Achievable& a = h.generation.achievable;
-    const Interval matrix = matrix_fraction(op, a);
-    const double launches = graph ? 1 : kStreamLaunches;
-    const Seconds memory = expected_bytes(w, h) / bandwidth;
-    const auto at = [&](double memory_fraction, double compute_fraction, double launch) {
-        return max(memory / memory_fraction, t.compute_floor / compute_fraction) + Seconds(launches * launch);
-    };
+    t.memory_floor = compulsory_bytes(w) / h.memory.bandwidth.value;
+    const FlopRate peak = peak_of(h, compute_type(op));
+    t.compute_floor = peak > FlopRate() ? w.flop / peak : Seconds();
     t.time.floor = max(t.memory_floor, t.compute_floor);
-    t.time.low = max(t.time.floor, max(t.memory_floor / a.memory.high, t.compute_floor / matrix.high) +
-                                       Seconds(a.launch.low));
-    t.time.expected = at(a.memory.expected, matrix.expected, a.launch.expected);
-    t.time.high = at(a.memory.low, matrix.low, a.launch.high);
-    const bool by_memory = memory / a.memory.expected >= t.compute_floor / matrix.expected;
-    t.shares.overhead = Seconds(launches * a.launch.expected);
-    (by_memory ? t.shares.memory : t.shares.compute) = t.time.expected - t.shares.overhead;
+    t.time.expected = choices.graph ? k.total : max(k.total, h.reach.stream.issue);
+    set_interval(t, spread(h), spread(h));
+    t.shares = shares_of(k, t.time.expected);
     t.bound = largest(t.shares);
     return t;
 }

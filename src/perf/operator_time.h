@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ops/work.h"
+#include "perf/experts_time.h"
 #include "spec/hardware.h"
 
 #include <array>
@@ -72,9 +73,16 @@ struct OperatorTime {
     Seconds network_floor;
 };
 
-/// `graph`: launched from a captured graph. The device must have a peak for the operator's type and a link
+/// How an engine runs operators, as far as their times depend on it.
+struct KernelChoices {
+    bool graph = true;  ///< launched from a captured graph
+    ExpertTiles expert_tiles = ExpertTiles::tuned;
+    bool one_shot_all_reduce = true;  ///< the engine's own all-reduce for small messages
+};
+
+/// Operands come from memory (a step is cold). The device must have a peak for the operator's type and a link
 /// for a collective.
-OperatorTime operator_time(const Operator& op, const Hardware& hardware, bool graph);
+OperatorTime operator_time(const Operator& op, const Hardware& hardware, const KernelChoices& choices);
 
 /// The type that an operator computes in.
 ElementType compute_type(const Operator& op);

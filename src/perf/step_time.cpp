@@ -27,7 +27,7 @@ StepTime step_time(const Shard& shard, const Batch& batch, const Hardware& hardw
         Seconds memory, compute, network;
         Seconds stage = host_time(engine, sequences, &Interval::expected);
         for (const Operator& op : step_operators(shard, s, batch)) {
-            const OperatorTime t = operator_time(op, hardware, graph);
+            const OperatorTime t = operator_time(op, hardware, {.graph = graph});
             memory += op.count * t.memory_floor;
             // Vector units may work beside the matrix units, so only the latter count towards the floor.
             if (!std::holds_alternative<Stream>(op.shape)) compute += op.count * t.compute_floor;

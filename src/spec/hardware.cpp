@@ -40,6 +40,12 @@ std::span<const ElementType> stand_ins(ElementType type) {
     return {};
 }
 
+void overlay(Ceilings& ceilings, const MeasuredCeilings& from) {
+    for (const auto& [name, fact] : from.values) {
+        if (const CeilingParameter* parameter = find_ceiling(name)) parameter->set(ceilings, fact.value);
+    }
+}
+
 }  // namespace
 
 std::optional<Peak> dense_peak(const Hardware& hardware, ElementType wanted) {
@@ -53,6 +59,30 @@ std::optional<Peak> dense_peak(const Hardware& hardware, ElementType wanted) {
 Intensity ridge_point(const Hardware& hardware, ElementType type) {
     const auto peak = dense_peak(hardware, type);
     return peak ? peak->rate / hardware.memory.bandwidth.value : Intensity{};
+}
+
+Peaks peaks_of(const Hardware& hardware) {
+    const auto peak = [&](ElementType type) { return dense_peak(hardware, type).value_or(Peak{}).rate; };
+    Peaks p;
+    p.memory = hardware.memory.bandwidth.value;
+    if (hardware.memory.l2) p.l2 = hardware.memory.l2->value;
+    p.sms = static_cast<int>(hardware.compute.sms.value);
+    p.matrix16 = peak(ElementType::bf16);
+    p.matrix8 = max(p.matrix16, peak(ElementType::fp8));
+    p.matrix4 = max(p.matrix8, peak(ElementType::fp4));
+    if (hardware.scale_up)
+        p.link = hardware.scale_up->per_direction.value;
+    else if (hardware.pcie)
+        p.link = hardware.pcie->per_direction.value;
+    return p;
+}
+
+Ceilings ceilings_of(const Hardware& hardware) {
+    Ceilings c;
+    c.peaks = peaks_of(hardware);
+    overlay(c, hardware.generation.kernels);
+    overlay(c, hardware.ceilings);
+    return c;
 }
 
 }  // namespace headroom

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/quantity.h"
+#include "spec/ceilings.h"
 #include "spec/interval.h"
 #include "spec/precision.h"
 #include "spec/source.h"
@@ -24,6 +25,12 @@ struct Achievable {
     Interval message;    ///< seconds of the smallest collective inside a graph
 };
 
+/// Parameters of the kernel models (`ceiling_parameters()` in spec/ceilings.h): fitted, measured or
+/// estimated.
+struct MeasuredCeilings {
+    std::map<std::string, Fact<double>> values;  ///< by dotted name, base units
+};
+
 /// What a family of devices shares (`hwprofiles/generations/`).
 struct Generation {
     std::string name;
@@ -32,6 +39,8 @@ struct Generation {
     /// Dense FLOP per clock and SM of the widest unit for a type: the bound that no peak may exceed.
     std::map<ElementType, Fact<double>> matrix_flop_per_clock;
     Achievable achievable;
+    /// The kernels of the family (`kernels:`), for devices that were not measured themselves.
+    MeasuredCeilings kernels;
 };
 
 struct MemorySystem {
@@ -60,12 +69,6 @@ struct Link {
     std::optional<Fact<double>> domain;  ///< GPUs that it joins
 };
 
-/// Achievable rates of a device: measured there, fitted, or estimated; what a field lacks is derived from its
-/// generation.
-struct MeasuredCeilings {
-    std::map<std::string, Fact<double>> values;  ///< by key of `ceilings:`, base units
-};
-
 /// One device (`hwprofiles/`).
 struct Hardware {
     std::string name;
@@ -80,8 +83,16 @@ struct Hardware {
     std::optional<Link> pcie;
     std::optional<Link> network;
     std::optional<Fact<Watts>> tdp;
-    MeasuredCeilings ceilings;
+    MeasuredCeilings ceilings;  ///< what was measured or fitted on the device itself
+    Ceilings reach;             ///< `peaks_of` it, with the generation's and the device's values
 };
+
+/// Datasheet rates in the form that the kernel models take. 8 and 4-bit matrix rates fall back on the wider
+/// type.
+Peaks peaks_of(const Hardware& hardware);
+
+/// The generation's values, overlaid by the device's own.
+Ceilings ceilings_of(const Hardware& hardware);
 
 /// The dense peak for a type, or that of the nearest type that can stand in for it (bf16 by fp16, fp8 by 16
 /// bits: weights are then widened on the way), or nothing. `computed` says which one it was.
