@@ -40,7 +40,7 @@ RooflineAnswer roofline(const Question& q, bool prefill, std::int64_t batch, std
         }
         row->count += op.count;
         row->work += op.count * work(op);
-        add_times(row->time, operator_time(op, q.hardware, graph), op.count);
+        add_times(row->time, operator_time(op, q.hardware, {.graph = graph}), op.count);
     }
     answer.step = step_time(part, work_of, q.hardware, q.engine);
     return answer;

@@ -12,5 +12,7 @@ Action add_engines(CLI::App& app);
 Action add_predict(CLI::App& app);
 Action add_roofline(CLI::App& app);
 Action add_limits(CLI::App& app);
+Action add_plan(CLI::App& app);
+Action add_compare(CLI::App& app);
 
 }  // namespace headroom

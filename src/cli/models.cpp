@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <CLI/CLI.hpp>
-
 #include "cli/catalogue.h"
 #include "cli/commands.h"
 #include "io/model_reader.h"
 #include "report/catalogue.h"
+
+#include <CLI/CLI.hpp>
 
 namespace headroom {
 namespace {
@@ -29,7 +29,8 @@ ModelFacts load_facts(const Options& o, const std::string& path) {
 int import_model(const Options& o) {
     for (const std::string& name : o.catalogue.names) {
         const ReadModel read = read_model(name, overrides_for(o.catalogue.output, "model"));
-        for (const std::string& note : read.notes) std::fprintf(stderr, "%s: note: %s\n", name.c_str(), note.c_str());
+        for (const std::string& note : read.notes)
+            std::fprintf(stderr, "%s: note: %s\n", name.c_str(), note.c_str());
         Report yaml;
         yaml.text = write_model_yaml(read.model);
         Output output = o.catalogue.output;
@@ -43,7 +44,8 @@ int import_model(const Options& o) {
 
 Action add_models(CLI::App& app) {
     const auto o = std::make_shared<Options>();
-    add_catalogue_options(app, o->catalogue, "list, show NAME, check PATH or import config.json (default list)");
+    add_catalogue_options(app, o->catalogue,
+                          "list, show NAME, check PATH or import config.json (default list)");
     app.add_option("--weights", o->weights, "show it with its linear weights in this format");
     app.add_option("--kv", o->kv, "show it with its KV cache in this format");
     app.add_flag("--unused-keys", o->unused_keys, "with show: the keys of a config.json that were not used");

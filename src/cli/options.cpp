@@ -217,7 +217,7 @@ Question load_question(const Subject& s, OptionFaults& faults) {
     attempt([&] { q.hardware = load_hardware(s.output, s.hw); });
     attempt([&] { q.engine = load_engine(s.output, s.engine); });
     const auto degree = [&](const char* option, const std::string& text) {
-        return static_cast<int>(parse_one_count(option, text, 1, 4096, faults));
+        return text.empty() ? 1 : static_cast<int>(parse_one_count(option, text, 1, 4096, faults));
     };
     q.deployment = {degree("--tp", s.tp), degree("--pp", s.pp), degree("--ep", s.ep), degree("--dp", s.dp)};
     faults.finish();

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "memory/ledger.h"
+#include "perf/step_time.h"
+
+#include <string>
+
+namespace headroom {
+
+/// What arrives at one replica.
+struct Load {
+    Frequency rate;         ///< requests per second
+    double input = 1;       ///< mean tokens of a prompt
+    double output = 1;      ///< mean tokens generated
+    double context = 1;     ///< mean tokens that a live sequence holds, weighted by how long it lives
+    double input_cv = 0;    ///< standard deviation over mean of the prompt's length
+    double input_tail = 1;  ///< prompt length at the percentile that is asked for
+    double percentile = 0.99;
+};
+
+/// What stops a replica from carrying more.
+enum class Binding { memory_bandwidth, compute, network, overhead, kv_capacity, scheduler };
+std::string to_string(Binding binding);
+
+/// A co-located replica under continuous batching in equilibrium. An iteration decodes `batch` sequences and
+/// prefills the prompts that replace the finished ones: batch / output requests, so batch * input / output
+/// prompt tokens.
+struct SteadyState {
+    bool saturated = false;  ///< the load is above `sustainable`: no latency is given then
+    Frequency sustainable;   ///< requests per second at the largest batch
+    double batch_limit = 0;
+    Binding binding = Binding::memory_bandwidth;  ///< at the largest batch
+    double batch = 0;                             ///< mean sequences decoding, from Little's law
+    Seconds iteration;
+    double utilisation = 0;  ///< rate over sustainable
+    Seconds ttft_mean, ttft_tail;
+    Seconds itl_mean, itl_tail;
+    StepTime step;  ///< the mean iteration
+};
+
+/// Requires a deployment that fits at least one sequence. Formulas: docs/model.md, "Steady state".
+SteadyState steady_state(const Shard& shard, const Hardware& hardware, const Engine& engine,
+                         const Load& load);
+
+/// The largest batch that memory and scheduler allow at the load's mean context, and which of them it is.
+struct BatchLimit {
+    double sequences = 0;
+    Binding by = Binding::kv_capacity;
+};
+BatchLimit batch_limit(const Shard& shard, const Hardware& hardware, const Engine& engine, const Load& load);
+
+}  // namespace headroom

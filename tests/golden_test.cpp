@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "check.h"
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <sys/wait.h>
+
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Outcome {
+    std::string text;
+    int exit_code = 0;
+};
+
+// stdout and stderr together, as a person sees them, run from the root of the source tree.
+Outcome run(const std::string& arguments) {
+    const std::string command = std::string("cd '") + HEADROOM_SOURCE_DIR + "' && NO_COLOR=1 '" +
+                                HEADROOM_PROGRAM + "' " + arguments + " 2>&1";
+    Outcome outcome;
+    FILE* pipe = popen(command.c_str(), "r");
+    REQUIRE(pipe != nullptr);
+    std::array<char, 4096> chunk{};
+    while (const std::size_t n = std::fread(chunk.data(), 1, chunk.size(), pipe))
+        outcome.text.append(chunk.data(), n);
+    const int status = pclose(pipe);
+    outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return outcome;
+}
+
+// A transcript is commands ("$ headroom ..."), each followed by what it prints and, when it is not 0, "[exit
+// N]". HEADROOM_RECORD=1 rewrites the files with what the program prints now; read the difference before it
+// is committed.
+void replay(const fs::path& file) {
+    std::ifstream in(file);
+    std::string expected, actual;
+    for (std::string line; std::getline(in, line);) {
+        expected += line + "\n";
+        if (line.rfind("# ", 0) == 0) actual += line + "\n";
+        if (line.rfind("$ headroom", 0) != 0) continue;
+        const Outcome outcome = run(line.substr(std::string("$ headroom").size()));
+        actual += line + "\n" + outcome.text;
+        if (outcome.exit_code != 0) actual += "[exit " + std::to_string(outcome.exit_code) + "]\n";
+    }
+    if (std::getenv("HEADROOM_RECORD") != nullptr)
+        std::ofstream(file) << actual;
+    else
+        CHECK(actual == expected);
+}
+
+void replay_folder(const char* folder) {
+    int files = 0;
+    for (const auto& entry : fs::directory_iterator(headroom::test::source(folder))) {
+        if (entry.path().extension() != ".txt") continue;
+        SECTION(entry.path().filename().string()) { replay(entry.path()); }
+        ++files;
+    }
+    CHECK(files > 0);
+}
+
+}  // namespace
+
+TEST_CASE("commands print what their transcripts say", "[transcripts]") { replay_folder("tests/golden"); }
+
+TEST_CASE("bad input is refused with its place, a suggestion and exit code 2", "[bad_input]") {
+    replay_folder("tests/bad_input");
+}
+
+TEST_CASE("the README's commands print what the README says", "[transcripts]") {
+    std::ifstream in(headroom::test::source("README.md"));
+    std::string command, expected;
+    int checked = 0;
+    const auto check = [&] {
+        if (command.empty()) return;
+        INFO(command);
+        CHECK(run(command).text == expected);
+        command.clear();
+        expected.clear();
+        ++checked;
+    };
+    bool inside = false;
+    for (std::string line; std::getline(in, line);) {
+        if (line.rfind("```", 0) == 0) {
+            check();
+            inside = !inside;
+        } else if (inside && line.rfind("$ headroom", 0) == 0) {
+            check();
+            command = line.substr(std::string("$ headroom").size());
+        } else if (!command.empty()) {
+            expected += line + "\n";
+        }
+    }
+    CHECK(checked > 0);
+}
