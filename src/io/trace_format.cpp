@@ -180,14 +180,23 @@ Layout of_columns(const TraceOptions& options, std::span<const std::string> name
     return layout;
 }
 
+void order_columns(Layout& layout) {
+    layout.order.clear();
+    for (std::size_t role = 0; role < kRoles; ++role) {
+        if (layout.column[role] >= 0) layout.order.emplace_back(layout.column[role], static_cast<Role>(role));
+    }
+    std::sort(layout.order.begin(), layout.order.end());
+}
+
 void place_columns(Layout& layout, std::span<const std::string> names) {
     for (std::size_t role = 0; role < kRoles; ++role) {
         const std::string& key = layout.key[role];
         if (!key.empty() && key.front() == '#') continue;
         const auto found = std::find(names.begin(), names.end(), key);
-        layout.column[role] =
-            key.empty() || found == names.end() ? -1 : static_cast<int>(found - names.begin());
+        const bool there = !key.empty() && found != names.end();
+        layout.column[role] = there ? static_cast<int>(found - names.begin()) : -1;
     }
+    order_columns(layout);
 }
 
 }  // namespace
@@ -229,6 +238,17 @@ Layout detect(const std::string& path, std::string_view first, const TraceOption
     if (!json) place_columns(layout, names);
     if (options.prefix_block > 0) layout.prefix_block = options.prefix_block;
     return layout;
+}
+
+Layout only(const Layout& layout, std::initializer_list<Role> roles) {
+    Layout some = layout;
+    for (std::size_t role = 0; role < kRoles; ++role) {
+        if (std::find(roles.begin(), roles.end(), static_cast<Role>(role)) != roles.end()) continue;
+        some.key[role].clear();
+        some.column[role] = -1;
+    }
+    order_columns(some);
+    return some;
 }
 
 }  // namespace headroom::trace

@@ -84,16 +84,11 @@ struct TraceReader::State {
     }
 
     void find_disorder() {
-        Layout arrivals = layout;  // only what an arrival is made of, so that a row's rest is not looked at
-        for (const Role role : {Role::input, Role::output, Role::parent, Role::hashes}) {
-            arrivals.key[trace::index(role)].clear();
-            arrivals.column[trace::index(role)] = -1;
-        }
         if (layout.key[trace::index(Role::arrival)].empty()) {
             report.notes.emplace_back("no arrival times: all requests arrive at once");
             return;
         }
-        Rows pass(path, arrivals, options);
+        Rows pass(path, trace::only(layout, {Role::arrival, Role::session, Role::delay}), options);
         std::int64_t at = 0, seen = 0;
         while (pass.next_arrival(at)) disorder.add(at), ++seen;
         if (seen == 0 && layout.json) {  // the keys may be left out (AIPerf)

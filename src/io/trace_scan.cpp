@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/trace_format.h"
 
-#include <algorithm>
-#include <cstring>
-
 namespace headroom::trace {
 namespace {
 
@@ -96,18 +93,17 @@ bool walk(std::string_view line, const Found& found) {
 }  // namespace
 
 bool scan_csv(std::string_view line, const Layout& layout, Fields& fields) {
-    const int last = *std::max_element(layout.column.begin(), layout.column.end());
     const char* at = line.data();
     const char* const end = at + line.size();
-    for (int column = 0;; ++column) {
-        const char* stop = field_end(at, end, layout.delimiter);
-        for (std::size_t role = 0; role < kRoles; ++role) {
-            if (layout.column[role] == column) fields.text[role] = trimmed(at, stop);
+    int column = 0;
+    for (const auto& [wanted, role] : layout.order) {
+        for (; column < wanted; ++column) {
+            at = field_end(at, end, layout.delimiter);
+            if (at++ == end) return false;
         }
-        if (column == last) return true;
-        if (stop == end) return false;
-        at = stop + 1;
+        fields[role] = trimmed(at, field_end(at, end, layout.delimiter));
     }
+    return true;
 }
 
 bool scan_json(std::string_view line, const Layout& layout, Fields& fields) {
