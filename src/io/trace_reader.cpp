@@ -181,6 +181,12 @@ bool TraceReader::next(Request& request) {
 
 const TraceReport& TraceReader::report() const { return state_->report; }
 
+std::string trace_format(const std::string& path, const TraceOptions& options) {
+    std::string compression;
+    const Layout layout = trace::detect(path, first_line(path, compression), options);
+    return compression.empty() ? layout.format : fmt::format("{} ({})", layout.format, compression);
+}
+
 std::int64_t TraceReader::bytes_read() const { return state_->rows->bytes(); }
 
 }  // namespace headroom

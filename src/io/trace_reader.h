@@ -57,6 +57,10 @@ class TraceReader {
     std::unique_ptr<State> state_;
 };
 
+/// What the file's first row says it is, with the compression: "azure", "mooncake (gzip)". InputError as
+/// above.
+std::string trace_format(const std::string& path, const TraceOptions& options);
+
 /// Names that `TraceOptions::format` and `--trace-format` accept.
 std::vector<std::string> trace_format_names();
 
