@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/overload.h"
 #include "io/workload_yaml.h"
 
 #include <fmt/core.h>
 
 namespace headroom {
 namespace {
-
-template <class... F>
-struct Overload : F... {
-    using F::operator()...;
-};
-template <class... F>
-Overload(F...) -> Overload<F...>;
 
 std::string number(double value) { return format_number(value, 6); }
 

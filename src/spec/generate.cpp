@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "spec/generate.h"
 
+#include "base/overload.h"
+
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -8,13 +10,6 @@
 
 namespace headroom {
 namespace {
-
-template <class... F>
-struct Overload : F... {
-    using F::operator()...;
-};
-template <class... F>
-Overload(F...) -> Overload<F...>;
 
 std::int64_t whole(double tokens) { return std::max<std::int64_t>(1, std::llround(tokens)); }
 

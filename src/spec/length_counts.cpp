@@ -40,6 +40,15 @@ double LengthCounts::percentile(double share) const {
     return low + (place - static_cast<double>(rank)) * (high - low);
 }
 
+double LengthCounts::share_up_to(double value) const {
+    std::int64_t seen = 0;
+    for (std::size_t v = 0; v < flat_.size() && static_cast<double>(v) <= value; ++v) seen += flat_[v];
+    for (const auto& [v, times] : large_) {
+        if (static_cast<double>(v) <= value) seen += times;
+    }
+    return total_ > 0 ? static_cast<double>(seen) / static_cast<double>(total_) : 0;
+}
+
 LengthSummary LengthCounts::summary() const {
     if (total_ == 0) return {};
     const auto n = static_cast<double>(total_);

@@ -16,6 +16,8 @@ class LengthCounts {
     std::int64_t total() const { return total_; }
     /// The value at `share` of the way from the smallest to the largest, between neighbours in proportion.
     double percentile(double share) const;
+    /// The share of values that are at most `value`.
+    double share_up_to(double value) const;
     LengthSummary summary() const;
 
   private:

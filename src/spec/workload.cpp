@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "spec/workload.h"
 
+#include "base/overload.h"
+
 #include <algorithm>
 #include <cmath>
 
 namespace headroom {
 namespace {
-
-template <class... F>
-struct Overload : F... {
-    using F::operator()...;
-};
-template <class... F>
-Overload(F...) -> Overload<F...>;
 
 // Rational approximation of the standard normal's inverse (Abramowitz and Stegun 26.2.23 refined by one
 // Newton step on erfc, which makes it exact to double precision's noise).
