@@ -128,7 +128,9 @@ class Generator {
 
     void fill(const Session& s, Request& request) {
         request.arrival = Seconds(s.at - origin_);
-        request.input_tokens = s.history + draw(workload_.input, random_);
+        const std::int64_t added = draw(workload_.input, random_);
+        const std::int64_t room = std::max<std::int64_t>(1, workload_.turns.max_context - s.history);
+        request.input_tokens = s.history + (s.turn > 0 ? std::min(added, room) : added);
         request.output_tokens = draw(workload_.output, random_);
         request.samples = workload_.samples;
         request.beam = workload_.beam;
