@@ -3,6 +3,8 @@
 
 #include "io/catalogue.h"
 #include "io/trace_reader.h"
+#include "io/workload_yaml.h"
+#include "spec/generate.h"
 
 #include <CLI/CLI.hpp>
 
@@ -26,7 +28,11 @@ std::optional<WorkloadSummary> load_workload(const WorkloadInput& w, const Outpu
     if (!w.assume_output.empty())
         options.assume_output = parse_one_count("--assume-output", w.assume_output, 1, 10000000, faults);
     try {
-        TraceReader reader(find_entry(data_folder(output.data_dir), "workloads", w.name), options);
+        const std::string path = find_entry(data_folder(output.data_dir), "workloads", w.name);
+        if (path.size() > 5 && path.substr(path.size() - 5) == ".yaml") {
+            return summarise(generate(read_workload(path, overrides_for(output, "workload"))));
+        }
+        TraceReader reader(path, options);
         return summarise([&](Request& request) { return reader.next(request); });
     } catch (const InputError& e) {
         faults.add(e);
