@@ -53,9 +53,9 @@ std::vector<Tensor> layer_tensors(const Model& model, const Layer& layer) {
 
 std::vector<Tensor> outer_tensors(const Model& model) {
     std::vector<Tensor> all;
-    all.push_back({"embedding", model.vocabulary, model.hidden, Role::embedding, "", 1});
-    if (!model.tied_embeddings)
-        all.push_back({"lm_head", model.vocabulary, model.hidden, Role::head, "lm_head", 1});
+    const std::int64_t width = embedding_width(model);
+    all.push_back({"embedding", model.vocabulary, width, Role::embedding, "", 1});
+    if (!model.tied_embeddings) all.push_back({"lm_head", model.vocabulary, width, Role::head, "lm_head", 1});
     if (model.head_bias) all.push_back({"lm_head.bias", model.vocabulary, 1, Role::norm, "", 1});
     if (model.final_norm && model.norm != NormKind::none) {
         all.push_back({"final_norm", norm_vectors(model.norm), model.hidden, Role::norm, "", 1});

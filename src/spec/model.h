@@ -11,7 +11,7 @@
 
 namespace headroom {
 
-/// rms: one weight per channel; layer: weight and bias; none: no parameters.
+/// rms: one weight per channel (also a layer norm without bias); layer: weight and bias; none: no parameters.
 enum class NormKind { none, rms, layer };
 
 /// Norms inside attention: one vector per head dimension (shared by the heads), or one per whole projection.
@@ -29,6 +29,9 @@ struct Indexer {
     int query_inputs = 0;  ///< width that the indexer's queries are projected from; 0: the model width
     int key_bits = 8;      ///< bits of a cached key element; the scale adds 4 bytes per token
     bool weights = true;   ///< a projection that weighs the heads, and a norm on the key
+    bool shared = false;   ///< uses the choice of an earlier layer: no weights, no cache, no scoring
+
+    bool operator==(const Indexer&) const = default;
 };
 
 /// Multi-head, grouped-query and multi-query attention, global or local.
@@ -47,6 +50,8 @@ struct SoftmaxAttention {
     bool value_is_key = false;  ///< no value projection: keys serve as values (both are cached)
     bool shares_kv = false;     ///< reads an earlier layer's cache: projects and stores no keys and values
     std::optional<Indexer> indexer;
+
+    bool operator==(const SoftmaxAttention&) const = default;
 };
 
 /// Multi-head latent attention: one latent vector and one rope part per token are cached, once, not per head.
@@ -60,6 +65,8 @@ struct LatentAttention {
     bool bias = false;
     OutputGate gate = OutputGate::none;
     std::optional<Indexer> indexer;
+
+    bool operator==(const LatentAttention&) const = default;
 };
 
 /// Mamba (one state per channel, a low-rank time step) and Mamba-2 (heads, groups). A fixed state per
@@ -76,9 +83,14 @@ struct StateSpace {
     bool bias = false;
     bool inner_norms = false;  ///< Mamba as in Jamba: norms on the time step, B and C
     ElementType state_type = ElementType::fp32;
+    ElementType conv_type = ElementType::bf16;  ///< of the last inputs that the convolution keeps
+
+    bool operator==(const StateSpace&) const = default;
 };
 
-enum class LinearKind { gated_delta, kimi_delta, lightning, gated_recurrence };
+/// gated_delta: Qwen3-Next; kimi_delta: Kimi Linear; lightning: MiniMax-01; gated_recurrence: Griffin's
+/// RG-LRU; short_convolution: LFM2 (no state but the convolution's inputs).
+enum class LinearKind { gated_delta, kimi_delta, lightning, gated_recurrence, short_convolution };
 
 /// Linear attention: a key x value state per head and sequence, whatever the context.
 struct LinearAttention {
@@ -90,20 +102,29 @@ struct LinearAttention {
     int conv = 0;       ///< short convolution width on q, k and v; 0: none
     int gate_rank = 0;  ///< kimi_delta: rank of the decay's and gate's projections; 0: full rank
     ElementType state_type = ElementType::fp32;
+    ElementType conv_type = ElementType::bf16;  ///< of the last inputs that the convolution keeps
+
+    bool operator==(const LinearAttention&) const = default;
 };
 
 /// A layer without token mixing (hybrid layouts that list feed-forward layers by themselves).
-struct NoMixer {};
+struct NoMixer {
+    bool operator==(const NoMixer&) const = default;
+};
 
 using Mixer = std::variant<NoMixer, SoftmaxAttention, LatentAttention, StateSpace, LinearAttention>;
 
 /// A layer without a feed-forward part.
-struct NoFeedForward {};
+struct NoFeedForward {
+    bool operator==(const NoFeedForward&) const = default;
+};
 
 struct DenseFeedForward {
     std::int64_t intermediate = 0;
     bool gated = true;  ///< three matrices (gate, up, down) rather than two
     bool bias = false;
+
+    bool operator==(const DenseFeedForward&) const = default;
 };
 
 struct MixtureOfExperts {
@@ -119,6 +140,8 @@ struct MixtureOfExperts {
     bool shared_gated = true;
     bool shared_gate = false;  ///< a sigmoid gate on the shared part (hidden x 1)
     std::int64_t latent = 0;   ///< experts work on a projection of that width; 0: the model width
+
+    bool operator==(const MixtureOfExperts&) const = default;
 };
 
 using FeedForward = std::variant<NoFeedForward, DenseFeedForward, MixtureOfExperts>;
@@ -130,6 +153,8 @@ struct ExtraTensor {
     std::int64_t columns = 1;
     Role role = Role::norm;
     bool multiplied = false;  ///< each token is multiplied by it; else it is looked up or added
+
+    bool operator==(const ExtraTensor&) const = default;
 };
 
 /// One kind of layer; a model's layout says which layers are of this kind.
@@ -138,8 +163,10 @@ struct Layer {
     Mixer mixer;
     FeedForward feed_forward;
     int norms = 2;  ///< norms over the model width
-    std::vector<ExtraTensor> extras;
-    std::optional<Formats> formats;  ///< where this kind is stored differently from the rest
+    std::vector<ExtraTensor> extras{};
+    std::optional<Formats> formats{};  ///< where this kind is stored differently from the rest
+
+    bool operator==(const Layer&) const = default;
 };
 
 /// Layers that only speculative decoding uses (multi-token prediction). Not part of `parameters.total`.
@@ -147,13 +174,17 @@ struct PredictionLayers {
     int count = 0;
     int kind = 0;                     ///< index into Model::kinds
     std::vector<ExtraTensor> extras;  ///< per layer: its projection and norms
+
+    bool operator==(const PredictionLayers&) const = default;
 };
 
 /// A decoder. Every figure that the tool derives starts here.
 struct Model {
     std::string name;
-    std::string source;  ///< where it was read from
+    std::string title;
+    std::string source;  ///< public repository or paper that the shape is from
     std::int64_t hidden = 0;
+    std::int64_t embedding_width = 0;  ///< of embedding and head; 0: the model width
     std::int64_t vocabulary = 0;
     std::int64_t max_context = 0;  ///< positions the model was made for; 0: not said
     bool tied_embeddings = false;
@@ -168,7 +199,12 @@ struct Model {
     std::optional<StorageFormat>
         kv_format;  ///< what the config asks for; else the 16-bit type of the activations
     ElementType activation = ElementType::bf16;
+
+    bool operator==(const Model&) const = default;
 };
+
+/// Columns of the embedding and inputs of the head.
+std::int64_t embedding_width(const Model& model);
 
 /// How many layers of each kind the model has; same order as `kinds`.
 std::vector<int> layers_per_kind(const Model& model);

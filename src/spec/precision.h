@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace headroom {
 
@@ -85,11 +87,13 @@ constexpr ElementType compute_type(const StorageFormat& f) {
     return f.element;
 }
 
-/// Names as on the command line and in YAML: `bf16 fp16 fp32 fp8 int8 int4 nvfp4 mxfp4`, with suffixes for
-/// other groups: `fp8-block128` (128 x 128 blocks, fp32 scale), `int4-g128` (fp16 scale per 128),
-/// `int4-g128-zp` (4-bit zero point too).
+/// Names as on the command line and in YAML: `bf16 fp16 fp32 fp8 int8 int4 nvfp4 mxfp4 mxfp8 nf4`, and
+/// `fp8-block128` (128 x 128 blocks, fp32 scale). Suffixes give other groups: `int4-g32` (fp16 scale per 32),
+/// `-zp` and `-z16` (zero point as wide as an element, or of 16 bits), `-s32` (bits of the scale), `-r128`
+/// (rows of a block), `-w` (weights only), `-act` (activations too).
 std::optional<StorageFormat> storage_format(std::string_view name);
-std::string to_string(const StorageFormat& format);
+std::string to_string(const StorageFormat& format);  ///< a name that reads back as the same format
+std::vector<std::string> storage_format_names();     ///< those without suffixes
 
 /// What a tensor is for. Engines quantize by role, so formats are chosen by role.
 enum class Role { embedding, head, norm, router, attention, ffn, expert, shared_expert, state };
@@ -117,5 +121,8 @@ struct Formats {
     constexpr StorageFormat& operator[](Role role) { return by_role[static_cast<std::size_t>(role)]; }
     constexpr bool operator==(const Formats&) const = default;
 };
+
+/// Every role in one format.
+Formats uniform_formats(const StorageFormat& format);
 
 }  // namespace headroom

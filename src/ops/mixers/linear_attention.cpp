@@ -64,15 +64,29 @@ std::vector<Tensor> gated_recurrence_tensors(const LinearAttention& l, std::int6
     return all;
 }
 
+// LFM2: three branches, a short convolution between two gates; only its last inputs are kept.
+std::vector<Tensor> short_convolution_tensors(const LinearAttention& l, std::int64_t hidden) {
+    std::vector<Tensor> all;
+    add_linear(all, "in_proj", 3 * values(l), hidden, false, Role::attention, "in_proj");
+    all.push_back({"conv", values(l), l.conv, Role::state, "", 1});
+    add_linear(all, "out_proj", hidden, values(l), false, Role::attention, "out_proj");
+    return all;
+}
+
+bool mixes_channels_alone(LinearKind kind) {
+    return kind == LinearKind::gated_recurrence || kind == LinearKind::short_convolution;
+}
+
 // Elements of the recurrent state of one sequence.
 double state_elements(const LinearAttention& l) {
+    if (l.kind == LinearKind::short_convolution) return 0;
     if (l.kind == LinearKind::gated_recurrence) return static_cast<double>(values(l));
     return double(l.value_heads) * l.key_dim * l.value_dim;
 }
 
 double convolved(const LinearAttention& l) {
     if (l.conv == 0) return 0;
-    const auto width = l.kind == LinearKind::gated_recurrence ? values(l) : 2 * keys(l) + values(l);
+    const auto width = mixes_channels_alone(l.kind) ? values(l) : 2 * keys(l) + values(l);
     return static_cast<double>(width);
 }
 
@@ -87,6 +101,8 @@ double operations_per_element(LinearKind kind) {
             return 5;
         case LinearKind::gated_recurrence:
             return 4;
+        case LinearKind::short_convolution:
+            return 0;
     }
     return 0;
 }
@@ -103,6 +119,8 @@ std::vector<Tensor> tensors(const LinearAttention& l, std::int64_t hidden) {
             return lightning_tensors(l, hidden);
         case LinearKind::gated_recurrence:
             return gated_recurrence_tensors(l, hidden);
+        case LinearKind::short_convolution:
+            return short_convolution_tensors(l, hidden);
     }
     return {};
 }
@@ -110,14 +128,13 @@ std::vector<Tensor> tensors(const LinearAttention& l, std::int64_t hidden) {
 KvLaw kv_law(const LinearAttention& l, const StorageFormat&) {
     KvLaw law;
     law.per_sequence = Bytes(state_elements(l) * bits(l.state_type) / 8);
-    if (l.conv > 0)
-        law.per_sequence += Bytes(2 * convolved(l) * (l.conv - 1));  // the last inputs, at 16 bits
+    if (l.conv > 0) law.per_sequence += Bytes(bits(l.conv_type) / 8 * convolved(l) * (l.conv - 1));
     return law;
 }
 
 LinearAttention shard(const LinearAttention& l, int tp) {
     LinearAttention part = l;
-    part.key_heads = std::max(1, l.key_heads / tp);
+    part.key_heads = l.key_heads == 0 ? 0 : std::max(1, l.key_heads / tp);
     part.value_heads = std::max(1, l.value_heads / tp);
     return part;
 }
@@ -131,7 +148,7 @@ std::vector<Operator> core(const LinearAttention& l, const Batch& batch, const M
     const Bytes state = kv_law(l, context.kv).per_sequence;
     Stream op;
     for (const SequenceGroup& g : batch.groups) {
-        op.work.kv += g.sequences * state;
+        if (g.past > 0) op.work.kv += g.sequences * state;
         op.work.kv_written += g.sequences * state;
     }
     const double n = tokens(batch);
@@ -151,6 +168,8 @@ std::string kind_name(const LinearAttention& l) {
             return "lightning";
         case LinearKind::gated_recurrence:
             return "gated-recurrence";
+        case LinearKind::short_convolution:
+            return "short-convolution";
     }
     return "";
 }

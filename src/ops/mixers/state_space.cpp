@@ -41,9 +41,9 @@ std::vector<Tensor> tensors(const StateSpace& s, std::int64_t hidden) {
 }
 
 KvLaw kv_law(const StateSpace& s, const StorageFormat&) {
-    // The last conv - 1 inputs at 16 bits, and inner x state values of the recurrence.
+    // The last conv - 1 inputs, and inner x state values of the recurrence.
     KvLaw law;
-    law.per_sequence = Bytes(2.0 * static_cast<double>(convolved(s)) * (s.conv - 1)) +
+    law.per_sequence = Bytes(bits(s.conv_type) / 8 * static_cast<double>(convolved(s)) * (s.conv - 1)) +
                        Bytes(double(s.inner) * s.state * bits(s.state_type) / 8);
     return law;
 }
@@ -70,7 +70,7 @@ std::vector<Operator> core(const StateSpace& s, const Batch& batch, const MixerC
     const Bytes state = kv_law(s, context.kv).per_sequence;
     Stream op;
     for (const SequenceGroup& g : batch.groups) {
-        op.work.kv += g.sequences * state;
+        if (g.past > 0) op.work.kv += g.sequences * state;
         op.work.kv_written += g.sequences * state;
     }
     const double n = tokens(batch);

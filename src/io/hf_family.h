@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "io/json_reader.h"
+#include "spec/model.h"
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headroom {
+
+/// What a family's reader works on: the mapping that describes the decoder, and the model to fill.
+struct HfReading {
+    JsonMap config;
+    Model model;
+    std::vector<std::string> notes;
+};
+
+/// What transformers assumes where a config says nothing; 0: it must be said.
+struct HfDefaults {
+    std::int64_t hidden = 0;
+    std::int64_t layers = 0;
+    std::int64_t heads = 0;
+    std::int64_t kv_heads = 0;  ///< 0: as many as heads
+    std::int64_t head_dim = 0;  ///< 0: hidden / heads
+    std::int64_t vocabulary = 0;
+    std::int64_t max_context = 0;
+    bool tied = false;
+};
+
+/// The sizes that nearly every decoder has, under all their names.
+struct HfTrunk {
+    int layers = 0;
+    int heads = 0;
+    int kv_heads = 0;
+    int head_dim = 0;
+};
+
+/// Fills hidden size, vocabulary, context and tying of the model and returns the rest.
+HfTrunk read_trunk(HfReading& r, const HfDefaults& defaults = {});
+
+/// The same without head counts, for models that have no attention of the usual kind.
+int read_outer(HfReading& r, const HfDefaults& defaults = {});
+
+std::int64_t read_intermediate(HfReading& r, std::int64_t fallback = 0);
+
+SoftmaxAttention grouped_attention(const HfTrunk& trunk);
+
+/// `bias` of attention on all four projections, or on q, k and v alone.
+void set_bias(SoftmaxAttention& attention, bool qkv, bool output);
+
+/// Local layers by `layer_types`; what the config does not say comes from `otherwise`.
+std::vector<std::string> read_layer_types(HfReading& r, int layers,
+                                          const std::function<std::string(int)>& otherwise);
+
+/// Appends a layer; equal layers become one kind.
+void add_layer(Model& model, const Layer& layer);
+void add_layers(Model& model, int count, const Layer& layer);
+
+/// A window that is no shorter than the context is none.
+std::int64_t useful_window(const Model& model, std::int64_t window);
+
+struct HfFamily {
+    std::string_view model_type;
+    void (*read)(HfReading&);
+};
+
+/// Every model_type that is understood, by file.
+std::span<const HfFamily> hf_dense_families();
+std::span<const HfFamily> hf_early_families();
+
+/// Model types that are known and refused, with the reason.
+struct HfRefusal {
+    std::string_view model_type;
+    std::string_view reason;
+};
+std::span<const HfRefusal> hf_refusals();
+
+}  // namespace headroom
