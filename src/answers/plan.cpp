@@ -4,23 +4,6 @@
 #include <algorithm>
 
 namespace headroom {
-namespace {
-
-// Between the percentiles that a summary keeps; beyond p99 towards the maximum.
-double tail_of(const LengthSummary& lengths, double percentile) {
-    const std::pair<double, double> known[] = {
-        {0.5, lengths.p50}, {0.9, lengths.p90}, {0.99, lengths.p99}, {1.0, lengths.max}};
-    for (std::size_t i = 0; i + 1 < std::size(known); ++i) {
-        const auto& [p, value] = known[i];
-        const auto& [next_p, next] = known[i + 1];
-        if (percentile <= next_p)
-            return value + (next - value) * std::max(0.0, percentile - p) / (next_p - p);
-    }
-    return lengths.max;
-}
-
-}  // namespace
-
 Load load_of(const WorkloadSummary& w, double percentile) {
     Load load;
     load.rate = w.rate;
@@ -29,7 +12,7 @@ Load load_of(const WorkloadSummary& w, double percentile) {
     // Long outputs live longer and hold more, so this is above input + output / 2.
     load.context = w.live_sequences > 0 ? w.live_tokens / w.live_sequences : load.input + load.output / 2;
     load.input_cv = w.input_tokens.mean > 0 ? w.input_tokens.deviation / w.input_tokens.mean : 0;
-    load.input_tail = std::max(1.0, tail_of(w.input_tokens, percentile));
+    load.inputs = w.input_tokens;
     load.percentile = percentile;
     return load;
 }

@@ -95,8 +95,8 @@ std::vector<std::int64_t> parse_counts(const std::string& option, const std::str
             values.push_back(parse_one_count(option, part, low, high, faults));
             continue;
         }
-        const std::size_t second = part.find(':', first + 1);
-        const char kind = second == std::string::npos || second + 1 >= part.size() ? '?' : part[second + 1];
+        const std::size_t mark = part.find(':', first + 1);
+        const char kind = mark == std::string::npos || mark + 1 >= part.size() ? '?' : part[mark + 1];
         if (kind != 'x' && kind != '+') {
             faults.add(option,
                        fmt::format("\"{}\" is not a range; write from:to:xN (times N) or from:to:+N", part));
@@ -104,9 +104,9 @@ std::vector<std::int64_t> parse_counts(const std::string& option, const std::str
         }
         const std::int64_t from = parse_one_count(option, part.substr(0, first), low, high, faults);
         const std::int64_t to =
-            parse_one_count(option, part.substr(first + 1, second - first - 1), low, high, faults);
+            parse_one_count(option, part.substr(first + 1, mark - first - 1), low, high, faults);
         const std::int64_t step =
-            parse_one_count(option, part.substr(second + 2), kind == 'x' ? 2 : 1, high, faults);
+            parse_one_count(option, part.substr(mark + 2), kind == 'x' ? 2 : 1, high, faults);
         for (std::int64_t v = std::max<std::int64_t>(from, kind == 'x' ? 1 : from);
              v <= to && values.size() < 10000; v = kind == 'x' ? v * step : v + step) {
             values.push_back(v);

@@ -35,7 +35,9 @@ std::string floor_misses(const Shard& shard, const PlanInputs& in, const Objecti
     if (o.itl && decode > *o.itl)
         return fmt::format("ITL cannot be below {}, the floor of one decode step", format(decode, 3));
     const Seconds prefill =
-        step_time(shard, prefill_batch(1, in.load.input_tail), in.hardware, in.engine).time.floor;
+        step_time(shard, prefill_batch(1, std::max(1.0, length_at(in.load.inputs, o.percentile))),
+                  in.hardware, in.engine)
+            .time.floor;
     if (o.ttft && prefill > *o.ttft)
         return fmt::format("TTFT cannot be below {}, the floor of the prefill", format(prefill, 3));
     return "";

@@ -43,6 +43,7 @@ class Loop {
         const double ranks = shard_.deployment.dp;
         const double budget = std::max(1.0, engine_.scheduler.max_batched_tokens.value - batch / ranks);
         const SequenceGroup decode{.sequences = batch / ranks, .fresh = 1, .past = load_.context - 1};
+        if (prompt == 0) return step_time(shard_, {{decode}}, hardware_, engine_).time.expected;
         Seconds sum;
         for (double past = 0; past < prompt; past += budget) {
             const SequenceGroup chunk{.sequences = 1, .fresh = std::min(budget, prompt - past), .past = past};
@@ -52,10 +53,18 @@ class Loop {
         return sum;
     }
 
-    Seconds longest_step(double batch) const {
+    // The gap between tokens at the percentile. An iteration carries a prompt with probability batch / output
+    // (times its chunks), so most gaps are plain steps and the tail is a step with a long prompt, cut to the
+    // token budget.
+    Seconds gap_tail(double batch) const {
         const double budget =
             std::max(1.0, engine_.scheduler.max_batched_tokens.value - batch / shard_.deployment.dp);
-        return mixed(batch, std::min(budget, load_.input_tail));
+        const double chunks = std::max(1.0, load_.input / budget);
+        const double with_prompt = std::min(1.0, batch / load_.output * chunks);
+        const double beyond = 1 - load_.percentile;
+        if (with_prompt <= beyond) return mixed(batch, 0);
+        const double length = length_at(load_.inputs, 1 - beyond / with_prompt);
+        return mixed(batch, std::min(budget, std::max(1.0, length)));
     }
 
   private:
@@ -91,6 +100,18 @@ Seconds prompt_wait(Frequency rate, Seconds service, double cv) {
 }
 
 }  // namespace
+
+double length_at(const LengthSummary& lengths, double percentile) {
+    const std::pair<double, double> known[] = {
+        {0.5, lengths.p50}, {0.9, lengths.p90}, {0.99, lengths.p99}, {1.0, lengths.max}};
+    for (std::size_t i = 0; i + 1 < std::size(known); ++i) {
+        const auto& [p, value] = known[i];
+        const auto& [next_p, next] = known[i + 1];
+        if (percentile <= next_p)
+            return value + (next - value) * std::max(0.0, percentile - p) / (next_p - p);
+    }
+    return lengths.max;
+}
 
 std::string to_string(Binding binding) {
     switch (binding) {
@@ -143,7 +164,7 @@ SteadyState steady_state(const Shard& shard, const Hardware& hardware, const Eng
     s.batch = high;
     s.step = loop.iteration(s.batch);
     s.iteration = s.itl_mean = s.step.time.expected;
-    s.itl_tail = max(s.itl_mean, loop.longest_step(s.batch));
+    s.itl_tail = max(s.itl_mean, loop.gap_tail(s.batch));
     // A prompt waits for half an iteration and for the prompts before it, then runs beside the decoding
     // batch.
     const Seconds alone = loop.mixed(s.batch, load.input);
@@ -151,7 +172,8 @@ SteadyState steady_state(const Shard& shard, const Hardware& hardware, const Eng
     const Seconds fixed(engine.time.per_request.expected);
     s.ttft_mean = fixed + wait + alone;
     // The tail of the wait is close to exponential; the tail of the prompt's own length comes on top.
-    s.ttft_tail = fixed + std::log(1 / (1 - load.percentile)) * wait + loop.mixed(s.batch, load.input_tail);
+    s.ttft_tail = fixed + std::log(1 / (1 - load.percentile)) * wait +
+                  loop.mixed(s.batch, std::max(1.0, length_at(load.inputs, load.percentile)));
     return s;
 }
 

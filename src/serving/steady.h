@@ -3,6 +3,7 @@
 
 #include "memory/ledger.h"
 #include "perf/step_time.h"
+#include "spec/workload_summary.h"
 
 #include <string>
 
@@ -10,14 +11,18 @@ namespace headroom {
 
 /// What arrives at one replica.
 struct Load {
-    Frequency rate;         ///< requests per second
-    double input = 1;       ///< mean tokens of a prompt
-    double output = 1;      ///< mean tokens generated
-    double context = 1;     ///< mean tokens that a live sequence holds, weighted by how long it lives
-    double input_cv = 0;    ///< standard deviation over mean of the prompt's length
-    double input_tail = 1;  ///< prompt length at the percentile that is asked for
+    Frequency rate;        ///< requests per second
+    double input = 1;      ///< mean tokens of a prompt
+    double output = 1;     ///< mean tokens generated
+    double context = 1;    ///< mean tokens that a live sequence holds, weighted by how long it lives
+    double input_cv = 0;   ///< standard deviation over mean of the prompt's length
+    LengthSummary inputs;  ///< how prompt lengths are spread, for the tails
     double percentile = 0.99;
 };
+
+/// The length that a share `percentile` of requests does not exceed, between the percentiles that a summary
+/// keeps.
+double length_at(const LengthSummary& lengths, double percentile);
 
 /// What stops a replica from carrying more.
 enum class Binding { memory_bandwidth, compute, network, overhead, kv_capacity, scheduler };
