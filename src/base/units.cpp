@@ -86,7 +86,7 @@ std::vector<std::string> spellings(Dimension wanted) {
 
 std::string example_unit(Dimension wanted) {
     for (std::string_view name :
-         {"GB", "GB/s", "TFLOP/s", "ms", "MHz", "W", "USD/h", "token", "token/s", "B/token"}) {
+         {"GB", "GB/s", "TFLOP/s", "s", "MHz", "W", "USD/h", "token", "token/s", "B/token"}) {
         if (const auto unit = compound_unit(name); unit && unit->dimension == wanted)
             return std::string(name);
     }

@@ -27,8 +27,14 @@ void parse_rate(const std::string& text, std::optional<Frequency>& rate, double&
     if (text.back() == 'x') {
         scale = parse_plain("--rate", text.substr(0, text.size() - 1), 1e-6, 1e9, faults);
     } else {
-        rate = parse_option<Dimension{.second = -1}>("--rate", text, faults);
-        if (*rate <= Frequency{}) faults.add("--rate", "must be above zero");
+        const auto parsed = parse_quantity(text, {.second = -1});
+        const double* value = std::get_if<double>(&parsed);
+        if (value == nullptr || *value <= 0) {
+            faults.add("--rate",
+                       fmt::format("\"{}\" is neither a rate above zero (8/s) nor a multiple (2x)", text));
+        } else {
+            rate = Frequency(*value);
+        }
     }
 }
 
@@ -54,9 +60,15 @@ std::optional<DollarRate> parse_price(const Options& o, OptionFaults& faults) {
 
 std::optional<Seconds> parse_objective(const char* option, const std::string& text, OptionFaults& faults) {
     if (text.empty()) return std::nullopt;
-    const Seconds value = parse_option<Dimension{.second = 1}>(option, text, faults);
-    if (value <= Seconds{}) faults.add(option, "must be above zero");
-    return value;
+    const auto parsed = parse_quantity(text, {.second = 1});
+    if (const auto* bad = std::get_if<ParseFault>(&parsed)) {
+        faults.add(option, bad->message, bad->suggestion);
+    } else if (std::get<double>(parsed) <= 0) {
+        faults.add(option, "must be above zero");
+    } else {
+        return Seconds(std::get<double>(parsed));
+    }
+    return std::nullopt;
 }
 
 // A degree that was given is kept; when none was, all are searched.
@@ -94,6 +106,10 @@ Action add_plan(CLI::App& app) {
         parse_rate(o->rate, rate, scale, faults);
         const auto price = parse_price(*o, faults);
         const auto workload = load_workload(o->workload, o->subject.output, faults);
+        if (workload && !rate && workload->rate <= Frequency{}) {
+            faults.add("--workload",
+                       "\"" + o->workload.name + "\" has no rate: too few arrivals; give --rate");
+        }
         Question question = load_question(o->subject, faults);
         question.echo.workload = o->workload.name;
         const PlanAnswer answer = plan(question, *workload, objectives, rate, scale, price,

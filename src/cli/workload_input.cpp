@@ -33,7 +33,10 @@ std::optional<WorkloadSummary> load_workload(const WorkloadInput& w, const Outpu
             return summarise(generate(read_workload(path, overrides_for(output, "workload"))));
         }
         TraceReader reader(path, options);
-        return summarise([&](Request& request) { return reader.next(request); });
+        const WorkloadSummary summary = summarise([&](Request& request) { return reader.next(request); });
+        for (const std::string& note : reader.report().notes)
+            std::fprintf(stderr, "note: %s\n", note.c_str());
+        return summary;
     } catch (const InputError& e) {
         faults.add(e);
         return std::nullopt;

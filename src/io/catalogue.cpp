@@ -42,7 +42,11 @@ std::string find_entry(const std::string& data, const std::string& kind, const s
     std::error_code ignored;
     const bool plain = name.find('/') == std::string::npos;
     const fs::path entry = fs::path(data) / kind / (name + ".yaml");
-    if (plain && fs::is_regular_file(entry, ignored)) return entry.string();
+    // Relative where it is below the working folder, so that faults read as short as a person would write
+    // them.
+    const fs::path near = entry.lexically_proximate(fs::current_path(ignored));
+    if (plain && fs::is_regular_file(entry, ignored))
+        return near.begin()->string() == ".." ? entry.string() : near.string();
     if (fs::exists(name, ignored)) return name;
     const std::string message =
         plain ? "no \"" + name + "\" in " + kind + "/, and no such file" : "no such file: " + name;

@@ -17,7 +17,12 @@ void Faults::add(int line, int column, std::string key, std::string message, std
 }
 
 void Faults::finish() const {
-    if (any()) throw InputError(found_);
+    if (!any()) return;
+    std::vector<Diagnostic> sorted = found_;
+    std::stable_sort(sorted.begin(), sorted.end(), [](const Diagnostic& a, const Diagnostic& b) {
+        return std::pair(a.where.line, a.where.column) < std::pair(b.where.line, b.where.column);
+    });
+    throw InputError(std::move(sorted));
 }
 
 // What a reader and its children share, and where in the file this one is.

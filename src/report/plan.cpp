@@ -76,7 +76,7 @@ std::string objectives_text(const Objectives& o) {
 
 std::string best_text(const PlanAnswer& a, const Candidate& c) {
     std::string text =
-        fmt::format("answer: {} GPUs, {} {} of tp {} pp {}", c.gpus, c.replicas,
+        fmt::format("answer: {} {}, {} {} of tp {} pp {}", c.gpus, c.gpus == 1 ? "GPU" : "GPUs", c.replicas,
                     c.replicas == 1 ? "replica" : "replicas", c.deployment.tp, c.deployment.pp);
     if (c.deployment.ep > 1 || c.deployment.dp > 1)
         text += fmt::format(" ep {} dp {}", c.deployment.ep, c.deployment.dp);
