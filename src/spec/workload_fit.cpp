@@ -104,8 +104,10 @@ PlainLength fit_length(const LengthCounts& counts, const char* what, std::vector
         return normal;
     }
     QuantileLength points;
-    for (const double share :
-         {0.0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999, 1.0}) {
+    std::vector<double> shares{0, 0.01, 0.02};
+    for (int i = 1; i < 20; ++i) shares.push_back(i / 20.0);
+    shares.insert(shares.end(), {0.98, 0.99, 0.995, 0.999, 1});
+    for (const double share : shares) {
         points.points.emplace_back(share, std::max(1.0, std::round(counts.percentile(share))));
     }
     choices.push_back(
