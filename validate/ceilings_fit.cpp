@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 namespace headroom {
 namespace {
@@ -100,6 +101,20 @@ std::map<std::string, std::vector<KernelCase>> by_group(const std::vector<Kernel
     return groups;
 }
 
+bool share_kernel(const std::vector<KernelCase>& a, const std::vector<KernelCase>& b) {
+    std::set<std::string> kernels;
+    for (const KernelCase& c : a) kernels.insert(c.kernel);
+    return std::any_of(b.begin(), b.end(), [&](const KernelCase& c) { return kernels.count(c.kernel) > 0; });
+}
+
+/// The group that a group's behaviour on another device is taken from where it was not measured there.
+std::string nearest_kin(const std::string& group) {
+    if (group.starts_with("products")) return "products half";
+    if (group.starts_with("experts")) return "experts half";
+    if (group == "MLA decode") return "decode attention";
+    return group == "MLA prefill" ? "prefill attention" : "";
+}
+
 /// Where the parameters of a group of cases start.
 const std::map<std::string, std::string>& prefixes() {
     static const std::map<std::string, std::string> found{{"products half", "product.half."},
@@ -183,21 +198,24 @@ CeilingsFit fit_ceilings(const std::vector<KernelCase>& cases, const Ceilings& s
     return result;
 }
 
-void cross(CeilingsFit& fit, const std::vector<KernelCase>& other, const Peaks& peaks) {
+void cross(CeilingsFit& fit, const std::vector<KernelCase>& cases, const std::vector<KernelCase>& other,
+           const Peaks& peaks) {
+    const auto own = by_group(cases);
     const auto groups = by_group(other);
     Ceilings moved = fit.ceilings;
     moved.peaks = peaks;
-    double widening = 1;  // of the groups that both devices have, for those that only one has
+    std::map<std::string, double> widening;
     for (FittedGroup& g : fit.groups) {
         const auto at = groups.find(g.group);
-        if (at == groups.end()) continue;
+        if (at == groups.end() || !share_kernel(own.at(g.group), at->second)) continue;
         g.other = summarise(errors_of(at->second, {}, moved));
         g.other_spread = std::max(g.spread, spread_of(at->second, {}, moved));
-        widening = std::max(widening, g.other_spread / g.spread);
+        widening[g.group] = g.other_spread / g.spread;
     }
-    const CeilingParameter* p = find_ceiling("decode.spread");
     for (FittedGroup& g : fit.groups) {
-        if (g.other.rows == 0) g.other_spread = std::min(p->high, g.spread * widening);
+        if (g.other.rows > 0) continue;
+        const auto kin = widening.find(nearest_kin(g.group));
+        g.other_spread = g.spread * (kin == widening.end() ? 1 : kin->second);
     }
 }
 

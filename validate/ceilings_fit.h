@@ -39,7 +39,9 @@ std::string spread_parameter(const std::string& group);
 CeilingsFit fit_ceilings(const std::vector<KernelCase>& cases, const Ceilings& start, unsigned seed = 0,
                          int most_rows = 1500);
 
-/// Errors and spreads of another device's cases under a fit, with that device's peaks; filled in by group.
-void cross(CeilingsFit& fit, const std::vector<KernelCase>& other, const Peaks& peaks);
+/// Errors and spreads of another device's cases under a fit, with that device's peaks; filled in by group. A
+/// group that the other device does not have, or runs with another kernel, widens as its nearest kin does.
+void cross(CeilingsFit& fit, const std::vector<KernelCase>& cases, const std::vector<KernelCase>& other,
+           const Peaks& peaks);
 
 }  // namespace headroom

@@ -16,7 +16,7 @@ FitAnswer fit_tables(const std::string& path, const Hardware& hardware, const Ot
     answer.refused_names = std::move(tables.refused);
     if (!other.path.empty()) {
         answer.other_hardware = other.hardware.name;
-        cross(fit, read_kernel_tables(other.path, other.hardware.reach.peaks).cases,
+        cross(fit, tables.cases, read_kernel_tables(other.path, other.hardware.reach.peaks).cases,
               other.hardware.reach.peaks);
     }
     answer.memory = fit.ceilings.memory;

@@ -260,6 +260,7 @@ std::optional<std::vector<KernelCase>> kernel_cases(const CsvTable& table, const
         if (auto one = table_case(row)) {
             one->measured = row.number("latency") * ms;
             one->line = row.line();
+            one->kernel = row.text("kernel_source");
             cases.push_back(std::move(*one));
         }
     }
