@@ -9,19 +9,9 @@
 
 namespace headroom {
 
-/// What fitting one group of cases gave.
-struct GroupFit {
-    std::string group;
-    std::vector<std::string> parameters;
-    std::vector<double> values;      ///< base units
-    std::vector<double> importance;  ///< mean error on unseen rows with this parameter put back to its start
-    ErrorSummary train;
-    ErrorSummary test;
-};
-
 struct CeilingsFit {
     Ceilings ceilings;
-    std::vector<GroupFit> groups;
+    std::vector<FittedGroup> groups;
 };
 
 /// The parameters that the cases of `group` (as in `KernelCase::group`) determine.
@@ -36,9 +26,22 @@ std::vector<double> errors_of(const std::vector<KernelCase>& cases, const std::v
 /// rows.
 double memory_share(const std::vector<KernelCase>& cases, const Peaks& peaks, double otherwise);
 
+/// Half-width of an interval: nine in ten of the cases lie within this factor of the model, either way.
+double spread_of(const std::vector<KernelCase>& cases, const std::vector<bool>& take,
+                 const Ceilings& ceilings);
+
+/// The parameter that holds the spread of a group's operators.
+std::string spread_parameter(const std::string& group);
+
 /// Fits the groups one after the other, each on a random half of its rows (at most `most_rows` of them),
-/// starting from `start`; the other half gives the test errors.
+/// starting from `start`; the other half gives the test errors. A parameter that no row depends on keeps its
+/// start.
 CeilingsFit fit_ceilings(const std::vector<KernelCase>& cases, const Ceilings& start, unsigned seed = 0,
                          int most_rows = 1500);
+
+/// Errors and spreads of another device's cases under a fit, with that device's peaks; filled in by group. A
+/// group that the other device does not have, or runs with another kernel, widens as its nearest kin does.
+void cross(CeilingsFit& fit, const std::vector<KernelCase>& cases, const std::vector<KernelCase>& other,
+           const Peaks& peaks);
 
 }  // namespace headroom

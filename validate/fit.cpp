@@ -108,6 +108,12 @@ ErrorSummary summarise(std::vector<double> errors) {
     return s;
 }
 
+double quantile_of(std::vector<double> values, double q) {
+    if (values.empty()) return 0;
+    std::sort(values.begin(), values.end());
+    return quantile(values, q);
+}
+
 std::vector<bool> random_half(int count, unsigned seed) {
     std::vector<std::pair<std::uint64_t, int>> order(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i) {

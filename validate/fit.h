@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "answers/measured.h"
+
 #include <functional>
 #include <span>
 #include <string>
@@ -30,17 +32,10 @@ using Residuals = std::function<void(std::span<const double> values, std::span<d
 std::vector<double> fit(std::span<const FitParameter> parameters, int observations,
                         const Residuals& residuals, const FitOptions& options = {});
 
-/// Errors predicted/measured - 1 of a set of rows.
-struct ErrorSummary {
-    int rows = 0;
-    double mean_abs = 0;
-    double median_abs = 0;
-    double p90_abs = 0;
-    double p95_abs = 0;
-    double bias = 0;  ///< median signed error
-};
-
 ErrorSummary summarise(std::vector<double> errors);
+
+/// Quantile `q` of values, interpolated; 0 of none.
+double quantile_of(std::vector<double> values, double q);
 
 /// A reproducible half of `count` indices (the same on every machine): true for the half to train on.
 std::vector<bool> random_half(int count, unsigned seed);

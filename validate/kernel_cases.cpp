@@ -126,14 +126,19 @@ KernelCase mla_case(const Row& row, bool decode) {
                   : KernelCase{name, "MLA prefill", MlaPrefillCase{s}, {}, 0};
 }
 
-/// Shapes for which vLLM 0.14 ships tuned tiles (experts here, inner width, device, type): its
-/// fused_moe/configs folder. Others get the default tile, which is 2 to 3 times slower on large batches.
+/// Shapes for which vLLM ships tuned tiles (experts here, inner width): the files named
+/// `E=..,N=..,device_name=..[,dtype=..].json` in vllm-project/vllm, vllm/model_executor/layers/fused_moe/
+/// configs. Only shapes of the tables were looked up; the folder's history may hold files that are newer than
+/// the tables. Other shapes get the default tile, which is 2 to 3 times slower on large batches.
 bool tuned_experts(const std::string& device, ProductKind kind, double experts, double inter) {
     using Shapes = std::set<std::pair<int, int>>;
-    static const Shapes h100_half{{8, 1792},  {8, 2048},  {8, 3584},   {8, 4096}, {8, 7168},
-                                  {128, 192}, {128, 928}, {128, 1856}, {256, 512}};
-    static const Shapes h100_fp8{{8, 2048}, {8, 3584}, {8, 4096}, {8, 7168}, {8, 8192}, {8, 14336}};
-    static const Shapes a100_half{{8, 1792}, {8, 2048}, {8, 3584}, {8, 4096}, {8, 7168}, {128, 192}};
+    static const Shapes h100_half{{8, 1792},  {8, 2048},   {8, 3584},  {8, 4096},  {8, 7168},  {16, 768},
+                                  {16, 2048}, {64, 768},   {64, 1536}, {128, 192}, {128, 384}, {128, 768},
+                                  {128, 928}, {128, 1856}, {256, 128}, {256, 512}};
+    static const Shapes h100_fp8{{8, 2048}, {8, 3584},  {8, 4096}, {8, 7168},
+                                 {8, 8192}, {8, 14336}, {128, 768}};
+    static const Shapes a100_half{{1, 14336}, {8, 1792}, {8, 2048}, {8, 3584},
+                                  {8, 4096},  {8, 7168}, {128, 192}};
     const bool hopper = device.find("H100") != std::string::npos;
     const Shapes& shapes = !hopper ? a100_half : kind == ProductKind::Fp8 ? h100_fp8 : h100_half;
     return kind != ProductKind::Fp8Block &&
@@ -255,6 +260,7 @@ std::optional<std::vector<KernelCase>> kernel_cases(const CsvTable& table, const
         if (auto one = table_case(row)) {
             one->measured = row.number("latency") * ms;
             one->line = row.line();
+            one->kernel = row.text("kernel_source");
             cases.push_back(std::move(*one));
         }
     }

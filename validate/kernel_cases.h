@@ -50,6 +50,7 @@ struct KernelCase {
     KernelShape shape;
     Seconds measured;
     int line = 0;
+    std::string kernel{};  ///< which implementation, as the table names it
 };
 
 Seconds expected_time(const KernelShape& shape, const Ceilings& ceilings);

@@ -15,6 +15,8 @@ std::span<const Command> commands() {
         Command{"hw", "devices: list, show NAME, check PATH", add_hw},
         Command{"models", "models: list, show NAME, check PATH, import config.json", add_models},
         Command{"engines", "serving stacks: list, show NAME, check PATH", add_engines},
+        Command{"fit", "a device's ceilings from measured kernel tables", add_fit},
+        Command{"validate", "predictions beside measurements", add_validate},
     };
     return kCommands;
 }

@@ -14,5 +14,7 @@ Action add_roofline(CLI::App& app);
 Action add_limits(CLI::App& app);
 Action add_plan(CLI::App& app);
 Action add_compare(CLI::App& app);
+Action add_fit(CLI::App& app);
+Action add_validate(CLI::App& app);
 
 }  // namespace headroom

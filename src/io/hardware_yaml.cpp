@@ -75,17 +75,6 @@ Generation read_generation(const std::string& path) {
     MapReader rates = root.map("matrix_flop_per_clock");
     g.matrix_flop_per_clock = by_type<double>(
         rates, [&](MapReader& map, std::string_view key) { return map.plain_fact(key, g.sources, true); });
-    MapReader achievable = root.map("achievable");
-    const auto part = [&](std::string_view key, Dimension d = {}) {
-        return achievable.interval(key, g.sources, d);
-    };
-    g.achievable = {.memory = part("memory"),
-                    .matrix = part("matrix"),
-                    .attention = part("attention"),
-                    .link = part("link"),
-                    .launch = part("launch", {.second = 1}),
-                    .message = part("message", {.second = 1})};
-    achievable.done();
     if (root.has("kernels_like")) {
         // Not measured: the kernels of another generation, as an estimate.
         const fs::path other = fs::path(path).parent_path() / (root.text("kernels_like") + ".yaml");

@@ -11,11 +11,6 @@
 namespace headroom {
 namespace {
 
-/// Nine in ten kernels of a device that was fitted lie within this factor of the model (docs/accuracy.md),
-/// and of one that takes another device's parameters within the second.
-constexpr double kFittedSpread = 1.25;
-constexpr double kBorrowedSpread = 1.45;
-
 FlopRate peak_of(const Hardware& h, ElementType type) { return dense_peak(h, type).value_or(Peak{}).rate; }
 
 ProductKind kind_of(const StorageFormat& f) {
@@ -29,10 +24,12 @@ double input_element(const StorageFormat& f, ElementType activation) {
     return (f.weight_only ? bits(activation) : std::min(bits(f.element), bits(activation))) / 8;
 }
 
+bool grouped(const Matmul& op) { return op.groups > 1 || (op.groups > 0 && op.groups < 1); }
+
 KernelTime kernel_time(const Matmul& op, const Hardware& h, const KernelChoices& choices) {
     const FlopRate peak = peak_of(h, compute_type(Operator{"", op}));
     const double weight = bytes_per_element(op.weights).base();
-    if (op.groups > 1 || (op.groups > 0 && op.groups < 1)) {
+    if (grouped(op)) {
         GroupedShape s;
         s.n = op.outputs;
         s.k = op.inputs;
@@ -119,15 +116,27 @@ KernelTime kernel_time(const Stream& op, const Hardware& h, const KernelChoices&
     return t;
 }
 
-void set_interval(OperatorTime& t, double low_factor, double high_factor) {
+void set_interval(OperatorTime& t, double factor) {
     t.time.expected = max(t.time.floor, t.time.expected);
-    t.time.low = max(t.time.floor, t.time.expected / low_factor);
-    t.time.high = t.time.expected * high_factor;
+    t.time.low = max(t.time.floor, t.time.expected / factor);
+    t.time.high = t.time.expected * factor;
 }
 
-double spread(const Hardware& h) {
-    return h.ceilings.values.count("decode.launch") > 0 ? kFittedSpread : kBorrowedSpread;
+double spread(const Matmul& op, const Ceilings& reach) {
+    const auto kind = static_cast<std::size_t>(kind_of(op.weights));
+    return grouped(op) ? reach.experts[kind].spread : reach.product[kind].spread;
 }
+
+double spread(const Attention& op, const Ceilings& reach) {
+    if (op.latent) return reach.mla.decode_spread;
+    const auto prompt = [](const SequenceGroup& g) { return g.fresh >= kPrefillFrom; };
+    const bool any = std::any_of(op.groups.begin(), op.groups.end(), prompt);
+    return any ? std::max(reach.prefill.spread, reach.decode.spread) : reach.decode.spread;
+}
+
+double spread(const Stream&, const Ceilings& reach) { return reach.stream.spread; }
+
+double spread(const Collective&, const Ceilings& reach) { return reach.collective.spread; }
 
 /// What hides behind the longer of memory and compute is not counted; the rest of the total is overhead.
 TimeShares shares_of(const KernelTime& k, Seconds expected) {
@@ -148,7 +157,7 @@ OperatorTime collective_estimate(const Collective& c, const Hardware& h, const K
     t.network_floor = collective_floor(c, reach.peaks);
     t.time.floor = t.network_floor;
     t.time.expected = collective_time(c, reach, {.engine_kernel = choices.one_shot_all_reduce});
-    set_interval(t, spread(h), spread(h));
+    set_interval(t, spread(c, reach));
     t.shares.network = t.time.expected;
     return t;
 }
@@ -203,7 +212,7 @@ OperatorTime operator_time(const Operator& op, const Hardware& h, const KernelCh
     t.compute_floor = peak > FlopRate() ? w.flop / peak : Seconds();
     t.time.floor = max(t.memory_floor, t.compute_floor);
     t.time.expected = choices.graph ? k.total : max(k.total, h.reach.stream.issue);
-    set_interval(t, spread(h), spread(h));
+    set_interval(t, std::visit([&](const auto& shape) { return spread(shape, h.reach); }, op.shape));
     t.shares = shares_of(k, t.time.expected);
     t.bound = largest(t.shares);
     return t;

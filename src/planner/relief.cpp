@@ -8,6 +8,21 @@ namespace {
 
 void halve(Interval& i) { i = {i.low / 2, i.expected / 2, i.high / 2, i.source}; }
 
+/// Halves the device's kernel parameters whose name passes.
+template <class Passes>
+void halve_ceilings(Hardware& hardware, const Passes& passes) {
+    for (const CeilingParameter& p : ceiling_parameters()) {
+        if (passes(p.name)) hardware.ceilings.values[p.name].value = p.get(hardware.reach) / 2;
+    }
+}
+
+bool is_link_latency(const std::string& name) {
+    return name == "collective.base" || name == "collective.hop" || name == "collective.bulk" ||
+           name == "collective.one_shot";
+}
+
+bool is_launch(const std::string& name) { return name.ends_with("launch") || name == "stream.issue"; }
+
 }  // namespace
 
 std::vector<Relief> relief(const PlanInputs& inputs, const Candidate& candidate) {
@@ -28,7 +43,7 @@ std::vector<Relief> relief(const PlanInputs& inputs, const Candidate& candidate)
              for (auto* link : {&in.hardware.scale_up, &in.hardware.pcie, &in.hardware.network}) {
                  if (*link) (*link)->per_direction.value *= 2;
              }
-             halve(in.hardware.generation.achievable.message);
+             halve_ceilings(in.hardware, is_link_latency);
          }},
         {"KV bytes", "/2",
          [](PlanInputs& in) {
@@ -41,7 +56,7 @@ std::vector<Relief> relief(const PlanInputs& inputs, const Candidate& candidate)
          [](PlanInputs& in) {
              halve(in.engine.time.per_step);
              halve(in.engine.time.per_sequence);
-             halve(in.hardware.generation.achievable.launch);
+             halve_ceilings(in.hardware, is_launch);
          }},
         {"scheduler limits", "x2",
          [](PlanInputs& in) {
@@ -55,6 +70,7 @@ std::vector<Relief> relief(const PlanInputs& inputs, const Candidate& candidate)
     for (const Change& change : kChanges) {
         PlanInputs changed = inputs;
         change.apply(changed);
+        changed.hardware.reach = ceilings_of(changed.hardware);
         const SteadyState s = steady_state(shard(changed.model, candidate.deployment), changed.hardware,
                                            changed.engine, changed.load);
         found.push_back({change.resource, change.change, s.sustainable / candidate.sustainable});

@@ -44,6 +44,11 @@ CeilingParameter field(std::string name, std::string_view unit, double low, doub
             [](Ceilings& c, double value) { assign((c.*Group)[Kind].*Field, value); }};
 }
 
+/// Of every group; its bounds and meaning.
+constexpr double spread_low = 1;
+constexpr double spread_high = 5;
+constexpr std::string_view spread_meaning = "nine in ten calls lie within this factor";
+
 constexpr double micro = 1e-6;
 constexpr double giga = 1e9;
 constexpr double tera = 1e12;
@@ -62,7 +67,8 @@ void add_product(std::vector<CeilingParameter>& list, const std::string& kind) {
                                            "operands that one SM takes in"),
          field<group, Kind, &P::split>(name("split"), "us", 0, 6 * micro, "cost of splitting k"),
          field<group, Kind, &P::split_rate>(name("split_rate"), "TB/s", 0.2 * tera, 20 * tera,
-                                            "partial sums written and read back")});
+                                            "partial sums written and read back"),
+         field<group, Kind, &P::spread>(name("spread"), "", spread_low, spread_high, spread_meaning)});
     if (Kind != static_cast<int>(ProductKind::Fp8) && Kind != static_cast<int>(ProductKind::Fp8Block)) {
         return;
     }
@@ -80,14 +86,15 @@ void add_experts(std::vector<CeilingParameter>& list, const std::string& kind) {
     constexpr auto group = &Ceilings::experts;
     using E = ExpertCeilings;
     const auto name = [&](const char* leaf) { return "experts." + kind + "." + leaf; };
-    list.insert(list.end(), {field<group, Kind, &E::launch>(name("launch"), "us", 2 * micro, 40 * micro,
-                                                            "one product of one token"),
-                             field<group, Kind, &E::matrix>(name("matrix"), "", 0.2, 1,
-                                                            "matrix rate of a running tile / peak"),
-                             field<group, Kind, &E::tile_load>(name("tile_load"), "GB/s", 5 * giga,
-                                                               400 * giga, "operands that one SM takes in"),
-                             field<group, Kind, &E::copies>(name("copies"), "", 0, 8,
-                                                            "passes over the rows around the products")});
+    list.insert(
+        list.end(),
+        {field<group, Kind, &E::launch>(name("launch"), "us", 2 * micro, 40 * micro,
+                                        "one product of one token"),
+         field<group, Kind, &E::matrix>(name("matrix"), "", 0.2, 1, "matrix rate of a running tile / peak"),
+         field<group, Kind, &E::tile_load>(name("tile_load"), "GB/s", 5 * giga, 400 * giga,
+                                           "operands that one SM takes in"),
+         field<group, Kind, &E::copies>(name("copies"), "", 0, 8, "passes over the rows around the products"),
+         field<group, Kind, &E::spread>(name("spread"), "", spread_low, spread_high, spread_meaning)});
 }
 
 void add_attention(std::vector<CeilingParameter>& list) {
@@ -117,7 +124,9 @@ void add_attention(std::vector<CeilingParameter>& list) {
          field<pre, &P::append>("prefill.append", "us", 0, 6 * micro, "one block of the cache write"),
          field<pre, &P::copies_q>("prefill.copies_q", "", 0, 4, "extra passes over q"),
          field<pre, &P::copies_kv>("prefill.copies_kv", "", 0, 8, "extra passes over k and v"),
-         field<pre, &P::l2_rate>("prefill.l2_rate", "TB/s", 1 * tera, 20 * tera, "operands found in L2")});
+         field<pre, &P::l2_rate>("prefill.l2_rate", "TB/s", 1 * tera, 20 * tera, "operands found in L2"),
+         field<dec, &D::spread>("decode.spread", "", spread_low, spread_high, spread_meaning),
+         field<pre, &P::spread>("prefill.spread", "", spread_low, spread_high, spread_meaning)});
 }
 
 void add_mla(std::vector<CeilingParameter>& list) {
@@ -142,8 +151,9 @@ void add_mla(std::vector<CeilingParameter>& list) {
                                       "host issue of a call outside a graph"),
          field<mla, &M::prefill_launch>("mla.prefill_launch", "us", 2 * micro, 150 * micro, "smallest call"),
          field<mla, &M::prefill_matrix>("mla.prefill_matrix", "", 0.2, 1, "matrix rate of full tiles / peak"),
-         field<mla, &M::prefill_copies>("mla.prefill_copies", "", 0, 12,
-                                        "extra passes over q, k, v, output")});
+         field<mla, &M::prefill_copies>("mla.prefill_copies", "", 0, 12, "extra passes over q, k, v, output"),
+         field<mla, &M::decode_spread>("mla.decode_spread", "", spread_low, spread_high, spread_meaning),
+         field<mla, &M::prefill_spread>("mla.prefill_spread", "", spread_low, spread_high, spread_meaning)});
 }
 
 void add_collective(std::vector<CeilingParameter>& list) {
@@ -161,7 +171,8 @@ void add_collective(std::vector<CeilingParameter>& list) {
          field<net, &C::in_switch>("collective.in_switch", "", 0, 1, "all-reduce in the switch / link rate"),
          field<net, &C::pairs>("collective.pairs", "", 0.3, 1, "all to all / link rate"),
          field<net, &C::one_shot>("collective.one_shot", "us", 1 * micro, 40 * micro,
-                                  "smallest engine all-reduce")});
+                                  "smallest engine all-reduce"),
+         field<net, &C::spread>("collective.spread", "", spread_low, spread_high, spread_meaning)});
 }
 
 std::vector<CeilingParameter> build() {
@@ -182,6 +193,8 @@ std::vector<CeilingParameter> build() {
         "stream.launch", "us", 0.2 * micro, 6 * micro, "small kernel inside a graph"));
     list.push_back(field<&Ceilings::stream, &StreamCeilings::issue>(
         "stream.issue", "us", 1 * micro, 30 * micro, "kernel to kernel, issued by the host"));
+    list.push_back(field<&Ceilings::stream, &StreamCeilings::spread>("stream.spread", "", spread_low,
+                                                                     spread_high, spread_meaning));
     add_collective(list);
     return list;
 }

@@ -37,6 +37,7 @@ struct ProductCeilings {
     Seconds quantise;         ///< quantising the input: its launches,
     Seconds quantise_chain;   ///< its time per 1024 of k when rows are few,
     Bandwidth quantise_rate;  ///< and its rate over the 16-bit input when rows are many
+    double spread = 1.0;      ///< nine in ten calls lie within this factor of the model, either way
 };
 
 /// Decode attention over a paged cache, with its cache write and its merge.
@@ -50,6 +51,7 @@ struct DecodeCeilings {
     Bandwidth l2_rate;  ///< cache read from L2 when it fits there (kernel tables only: a served step is cold)
     double even = 0.0;  ///< 1: one schedule spreads tiles evenly; 0: the best of a few split counts
     double ungrouped = 1.0;  ///< 0: one query head per kv head is never split (FlashAttention-2 paged)
+    double spread = 1.0;     ///< nine in ten calls lie within this factor of the model, either way
 };
 
 /// Prefill attention, with its cache write.
@@ -63,6 +65,7 @@ struct PrefillCeilings {
     double copies_q = 0.0;   ///< passes over q beyond reading it and writing the output
     double copies_kv = 0.0;  ///< passes over k and v beyond reading them once
     Bandwidth l2_rate;
+    double spread = 1.0;  ///< nine in ten calls lie within this factor of the model, either way
 };
 
 /// Attention on a compressed latent (MLA). `host` is the time the host needs to issue the call's kernels one
@@ -80,6 +83,8 @@ struct MlaCeilings {
     Seconds prefill_launch;
     double prefill_matrix = 0;
     double prefill_copies = 0;  ///< passes over q, k, v and the output beyond the attention's own
+    double decode_spread = 1.0;
+    double prefill_spread = 1.0;
 };
 
 /// A grouped product of a mixture of experts, with its share of routing, sorting and the weighted sum.
@@ -88,12 +93,14 @@ struct ExpertCeilings {
     double matrix = 0.0;
     Bandwidth tile_load;
     double copies = 0.0;  ///< passes over the rows outside the products and the activation
+    double spread = 1.0;  ///< nine in ten calls lie within this factor of the model, either way
 };
 
 /// Passes over memory: norms, activations, look-ups.
 struct StreamCeilings {
-    Seconds launch;  ///< a small kernel inside a graph, behind another that it depends on
-    Seconds issue;   ///< from one kernel to the next where the host issues each
+    Seconds launch;       ///< a small kernel inside a graph, behind another that it depends on
+    Seconds issue;        ///< from one kernel to the next where the host issues each
+    double spread = 1.0;  ///< nine in ten calls lie within this factor of the model, either way
 };
 
 /// Collectives over the scale-up links.
@@ -106,6 +113,7 @@ struct CollectiveCeilings {
     double in_switch = 0.0;    ///< all-reduce inside the switch (0: there is none),
     double pairs = 0.0;        ///< all to all
     Seconds one_shot;          ///< smallest engine all-reduce: every device reads all others
+    double spread = 1.0;       ///< nine in ten calls lie within this factor of the model, either way
 };
 
 /// What one device reaches, by kind of kernel. Fitted openly by `fit`; each value has a bound and a meaning

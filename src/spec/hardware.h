@@ -3,7 +3,6 @@
 
 #include "base/quantity.h"
 #include "spec/ceilings.h"
-#include "spec/interval.h"
 #include "spec/precision.h"
 #include "spec/source.h"
 
@@ -13,17 +12,6 @@
 #include <vector>
 
 namespace headroom {
-
-/// What software reaches of the datasheet's figures where the device itself was not measured, and fixed
-/// times.
-struct Achievable {
-    Interval memory;     ///< fraction of the memory bandwidth, streaming
-    Interval matrix;     ///< fraction of the matrix peak, large products
-    Interval attention;  ///< fraction of the matrix peak, fused prefill attention
-    Interval link;       ///< fraction of a link's bandwidth, large messages
-    Interval launch;     ///< seconds from one small kernel to the next inside a graph
-    Interval message;    ///< seconds of the smallest collective inside a graph
-};
 
 /// Parameters of the kernel models (`ceiling_parameters()` in spec/ceilings.h): fitted, measured or
 /// estimated.
@@ -38,7 +26,6 @@ struct Generation {
     std::vector<Source> sources;
     /// Dense FLOP per clock and SM of the widest unit for a type: the bound that no peak may exceed.
     std::map<ElementType, Fact<double>> matrix_flop_per_clock;
-    Achievable achievable;
     /// The kernels of the family (`kernels:`), for devices that were not measured themselves.
     MeasuredCeilings kernels;
 };

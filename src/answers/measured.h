@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "perf/operator_time.h"
+
+#include <string>
+#include <vector>
+
+namespace headroom {
+
+/// Errors predicted/measured - 1 of a set of rows.
+struct ErrorSummary {
+    int rows = 0;
+    double mean_abs = 0;
+    double median_abs = 0;
+    double p90_abs = 0;
+    double p95_abs = 0;
+    double bias = 0;  ///< median signed error
+};
+
+/// A measured time beside its prediction.
+struct MeasuredCase {
+    std::string name;
+    std::string group;
+    std::string where;  ///< file:line
+    TimeEstimate predicted;
+    Seconds measured;
+    double error = 0;         ///< predicted.expected / measured - 1
+    std::string refused;      ///< why the measurement is not believed; "" where it is
+    std::string not_counted;  ///< why the row is shown but in no summary; "" where it is
+};
+
+/// The cases of one group that were neither refused nor left out.
+struct CaseSummary {
+    std::string group;
+    ErrorSummary errors;
+    double inside_interval = 0;  ///< share of cases with low <= measured <= high
+    double median_width = 0;     ///< median of high / expected
+    int below_floor = 0;         ///< refused ones
+};
+
+struct ValidateAnswer {
+    std::vector<std::string> files;
+    std::vector<std::string> notes;  ///< files or rows that were left out, and why
+    std::vector<MeasuredCase> cases;
+    std::vector<CaseSummary> groups;
+    CaseSummary overall;
+};
+
+/// One parameter of a fit.
+struct FittedParameter {
+    std::string name;
+    std::string unit;
+    double value = 0;  ///< base units
+    double start = 0;
+    /// Mean absolute error on unseen rows with this parameter 20 % too low or too high, the worse of the two.
+    double error_when_off = 0;
+    std::string meaning;
+};
+
+struct FittedGroup {
+    std::string group;
+    std::vector<FittedParameter> parameters;
+    ErrorSummary train;
+    ErrorSummary test;  ///< rows that the fit did not see
+    double spread = 1;  ///< 90 % of the training rows lie within this factor
+    /// Another device's rows under this fit, if one was given.
+    ErrorSummary other;
+    double other_spread = 1;
+};
+
+struct FitAnswer {
+    std::string hardware;
+    std::string other_hardware;  ///< "" when none was given
+    int refused = 0;             ///< rows below the floor, not fitted
+    std::vector<std::string> refused_names;
+    double memory = 0;  ///< reachable share of the memory bandwidth
+    std::vector<FittedGroup> groups;
+    std::string yaml;  ///< the parts for the data files
+};
+
+}  // namespace headroom
