@@ -43,12 +43,13 @@ void add(Moved& to, const Moved& more) {
 }
 
 // Blocks that repeat a statement since a loop over blocks is none of its dimensions.
-std::int64_t repetitions(const Statement& s, const Placement& p, const Extents& extents) {
+std::int64_t repetitions(const Statement& s, const Placement& p, Extents extents) {
     const DimensionSet own = dimensions(s);
     std::int64_t n = 1;
     for (const Step& step : p.path) {
         const auto d = static_cast<std::size_t>(step.dimension);
         if (step.over == LoopBinding::blocks && !own[d]) n *= trips(extents[d], step.size);
+        extents[d] = std::min(extents[d], step.size);
     }
     return n;
 }

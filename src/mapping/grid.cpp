@@ -65,9 +65,9 @@ std::int64_t sum(std::span<const Step> grid, const Extents& extents, const Inter
     const std::int64_t left = extents[d];
     const std::int64_t tile = std::min(step.size, left);
     const std::int64_t values = trips(left, tile);
-    const std::int64_t inner = blocks(Path(rest.begin(), rest.end()), extents);
     Extents next = extents;
     next[d] = tile;
+    const std::int64_t inner = blocks(Path(rest.begin(), rest.end()), next);
     if (!indexed[d]) {
         Intervals together;
         for (const Run& run : runs(all, values, inner)) {
@@ -85,10 +85,13 @@ std::int64_t sum(std::span<const Step> grid, const Extents& extents, const Inter
 
 }  // namespace
 
-std::int64_t blocks(const Path& grid, const Extents& extents) {
+std::int64_t blocks(const Path& grid, Extents extents) {
     std::int64_t product = 1;
-    for (const Step& step : grid)
-        product *= trips(extents[static_cast<std::size_t>(step.dimension)], step.size);
+    for (const Step& step : grid) {
+        std::int64_t& left = extents[static_cast<std::size_t>(step.dimension)];
+        product *= trips(left, step.size);
+        left = std::min(left, step.size);
+    }
     return product;
 }
 

@@ -14,7 +14,8 @@ struct Interval {
     std::int64_t to = 0;
 };
 
-std::int64_t blocks(const Path& grid, const Extents& extents);
+/// A dimension may be cut over blocks twice (to launch them in square groups) if its outer tile divides it.
+std::int64_t blocks(const Path& grid, Extents extents);
 
 using TileWords = std::function<std::int64_t(const Extents&)>;
 

@@ -59,22 +59,23 @@ struct Checker {
 
     void loops_are_placed(const Path& path, const std::string& where) {
         bool below_blocks = false;
-        DimensionSet timed, blocked;
+        Extents left = whole(nest.computation);
+        Extents cut;  // what an outer loop over blocks left over, of each dimension
+        cut.fill(0);
         for (const Step& step : path) {
             const auto d = static_cast<std::size_t>(step.dimension);
             if (step.over == LoopBinding::blocks) {
                 if (below_blocks)
                     fault("{}: the loop over blocks of {} must be outside all others", where,
                           dimension(step));
-                if (blocked[d]) fault("{}: {} is cut over blocks twice", where, dimension(step));
-                blocked.set(d);
+                if (cut[d] != 0)
+                    fault("{}: {} is cut over blocks twice, and its outer tile does not divide it", where,
+                          dimension(step));
+                cut[d] = step.size < left[d] ? left[d] % step.size : 0;
+                left[d] = std::min(left[d], step.size);
                 continue;
             }
             below_blocks = true;
-            if (step.over == LoopBinding::time) timed.set(d);
-            if (step.over == LoopBinding::warps && timed[d])
-                fault("{}: the loop over warps of {} must be outside its loops over time", where,
-                      dimension(step));
         }
     }
 
@@ -178,6 +179,7 @@ struct Checker {
                                            [&](const Access& a) { return a.tensor == tainted; });
             if (!reads) continue;
             if (shared_steps(p.path, producer.path) < shared) {
+                if (tainted == source.output.tensor) continue;  // final by then
                 fault("{} reads {} after the loop in which {} was not final yet", s.name,
                       tensor(static_cast<std::size_t>(tainted)), source.name);
                 continue;

@@ -30,12 +30,18 @@ Visits visits(std::span<const Step> steps, std::span<const Access> accesses, con
 
 std::int64_t first_visits(std::span<const Step> steps, std::span<const Access> accesses,
                           const DimensionSet& indexed, const Extents& extents) {
-    Path kept;
-    for (const Step& step : steps) {
-        const bool moves = indexed[static_cast<std::size_t>(step.dimension)];
-        if (moves || step.over != LoopBinding::time) kept.push_back(step);
-    }
-    return visits(kept, accesses, indexed, extents).loads;
+    if (steps.empty()) return volume(accesses, extents);
+    const Step& step = steps.front();
+    const auto d = static_cast<std::size_t>(step.dimension);
+    const std::int64_t left = extents[d];
+    const std::int64_t tile = std::min(step.size, left);
+    Extents inner = extents;
+    inner[d] = tile;
+    const std::int64_t each = first_visits(steps.subspan(1), accesses, indexed, inner);
+    if (!indexed[d] && step.over == LoopBinding::time) return each;
+    inner[d] = left % tile;
+    const std::int64_t last = inner[d] > 0 ? first_visits(steps.subspan(1), accesses, indexed, inner) : 0;
+    return left / tile * each + last;
 }
 
 Moved moved(std::span<const Step> steps, const Buffer& buffer, const Extents& extents) {

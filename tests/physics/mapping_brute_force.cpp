@@ -89,6 +89,7 @@ struct Held {
 
 struct Runner {
     const MappedComputation& m;
+    const Nest* root;
     Counts counts{};
     std::int64_t block = 0;
     std::vector<std::int64_t> warp{};
@@ -189,6 +190,25 @@ struct Runner {
         around.resize(outer);
     }
 
+    // Inside a loop over time that moves on, the tiles that it moves are given up, idle warps' too.
+    void give_up(const Nest& n, const Nest& top, int dimension) {
+        for (const Stage& stage : n.stages) {
+            Inside uses;
+            collect(m, n, stage.tensor, uses);
+            if (dimensions_of(uses.accesses).count(dimension) == 0) continue;
+            for (auto& [key, h] : held) {
+                if (key.first != &stage || !h.loaded) continue;
+                if (uses.written) {
+                    cross(stage.tensor, key_source(top, &stage, home(stage.tensor)),
+                          {0, static_cast<std::int64_t>(h.tile.size())});
+                    h.stored.insert(h.tile.begin(), h.tile.end());
+                }
+                h.loaded = false;
+            }
+        }
+        for (const Nest& inner : n.body) give_up(inner, top, dimension);
+    }
+
     void loops(const Nest& n, const std::vector<Loop>& all, std::size_t i, Ranges ranges) {
         if (i == all.size()) return inside(n, ranges);
         const auto d = static_cast<std::size_t>(all[i].dimension);
@@ -198,6 +218,7 @@ struct Runner {
         for (std::int64_t at = r.from; at < r.to; at += tile, ++turn) {
             ranges[d] = {at, std::min(r.to, at + tile)};
             if (all[i].over == LoopBinding::warps) warp.push_back(turn);
+            if (all[i].over == LoopBinding::time && tile < r.to - r.from) give_up(n, *root, all[i].dimension);
             loops(n, all, i + 1, ranges);
             if (all[i].over == LoopBinding::warps) warp.pop_back();
         }
@@ -301,7 +322,7 @@ void through_cache(const MappedComputation& m, const std::vector<std::vector<Blo
 
 Counts run_kernel(const MappedComputation& m, std::size_t kernel, std::int64_t wave, std::int64_t l2_bytes) {
     const Nest& root = m.mapping.kernels[kernel].nest;
-    Runner run{m};
+    Runner run{m, &root};
     Ranges ranges;
     for (const LoopDimension& d : m.computation.dimensions) ranges.push_back({0, d.size});
     std::vector<Loop> grid, rest;
