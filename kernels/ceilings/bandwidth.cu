@@ -15,7 +15,7 @@ constexpr int kBlockVectors = kThreads * kUnroll;  // 64 KiB
 
 __device__ uint4 load_past_l1(const uint4* source) {
     uint4 v;
-    asm volatile("ld.global.nc.L1::no_allocate.L2::256B.v4.u32 {%0,%1,%2,%3}, [%4];"
+    asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];"
                  : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
                  : "l"(source));
     return v;
@@ -114,11 +114,11 @@ __global__ void __launch_bounds__(kThreads)
     uint4 v[kUnroll];
 #pragma unroll
     for (int i = 0; i < kUnroll; ++i) {
-        if (first + i * kThreads < vectors) v[i] = load_past_l1(source + first + i * kThreads);
+        if (first + i * kThreads < vectors) v[i] = source[first + i * kThreads];
     }
 #pragma unroll
     for (int i = 0; i < kUnroll; ++i) {
-        if (first + i * kThreads < vectors) __stcs(target + first + i * kThreads, v[i]);
+        if (first + i * kThreads < vectors) target[first + i * kThreads] = v[i];
     }
 }
 

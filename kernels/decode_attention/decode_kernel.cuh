@@ -3,6 +3,7 @@
 
 #include "common/async_copy.cuh"
 #include "common/error.h"
+#include "common/launch.cuh"
 #include "common/mma.cuh"
 #include "common/online_softmax.cuh"
 #include "decode_attention/decode_attention.h"
@@ -128,8 +129,9 @@ __global__ void __launch_bounds__(kDecodeWarps * 32, kBlocksPerMultiprocessor)
     decode_kernel(const DecodeParameters parameters, const Cache cache) {
     constexpr int kStages = decode_stages(D);
     constexpr int kSlotBytes = 2 * kSlotTokens * D * 2;
-    constexpr int kSlotsAtOnce = Team == 1 ? 1 : 2;
+    constexpr int kSlotsAtOnce = Team == 1 ? 1 : D == 256 ? 2 : 4;
     extern __shared__ __align__(1024) unsigned char shared[];
+    allow_next_kernel();
     const int warp = threadIdx.x / 32;
     const int lane = threadIdx.x % 32;
     const DecodeItem item = parameters.items[blockIdx.x];
@@ -155,6 +157,8 @@ __global__ void __launch_bounds__(kDecodeWarps * 32, kBlocksPerMultiprocessor)
         }
         commit_copies();
     };
+    // What precedes may run beside the end of the kernel before: plans and block tables are not its results.
+    wait_for_previous_kernel();
 #pragma unroll
     for (int step = 0; step < kStages - 1; ++step) copy_step(step);
 
@@ -206,9 +210,8 @@ void launch_decode_kernel(const DecodePlan& plan, const DecodeParameters& parame
         return true;
     }();
     static_cast<void>(raised);
-    decode_kernel<T, D, Team, Cache>
-        <<<static_cast<unsigned>(plan.items()), kDecodeWarps * 32, bytes, stream>>>(parameters, cache);
-    HEADROOM_CUDA(cudaGetLastError());
+    launch_overlapped(decode_kernel<T, D, Team, Cache>, dim3(static_cast<unsigned>(plan.items())),
+                      dim3(kDecodeWarps * 32), bytes, stream, parameters, cache);
 }
 
 template <class T, class Cache>

@@ -55,13 +55,12 @@ std::vector<DecodeItem> make_items(const DecodeShape& shape, int slices, int chu
     const int units = shape.kv_heads * slices;
     for (int sequence = 0; sequence < static_cast<int>(shape.lengths.size()); ++sequence) {
         const int length = shape.lengths[static_cast<std::size_t>(sequence)];
-        const int balanced = divide_up(divide_up(length, divide_up(length, chunk)), kGrain) * kGrain;
-        const int parts = divide_up(length, balanced);
+        const int each = divide_up(divide_up(length, divide_up(length, chunk)), kGrain) * kGrain;
+        const int parts = divide_up(length, each);
         for (int part = 0; part < parts; ++part) {
             for (int head_slice = 0; head_slice < units; ++head_slice) {
-                items.push_back({sequence, head_slice, part * balanced,
-                                 std::min(length, (part + 1) * balanced), unit + head_slice, part, parts,
-                                 partial + head_slice * parts});
+                items.push_back({sequence, head_slice, part * each, std::min(length, (part + 1) * each),
+                                 unit + head_slice, part, parts, partial + head_slice * parts});
             }
         }
         unit += units;
@@ -97,9 +96,10 @@ DecodePlan::DecodePlan(DecodeShape shape, const DecodePlanOptions& options) : sh
     const auto per_multiprocessor = std::clamp<std::size_t>(
         device.shared_bytes_per_multiprocessor / block_bytes, 1, kBlocksPerMultiprocessor);
     const int resident = device.multiprocessors * static_cast<int>(per_multiprocessor);
-    chunk_tokens_ = options.chunk_tokens > 0
-                        ? divide_up(options.chunk_tokens, kGrain) * kGrain
-                        : choose_chunk(shape_, shape_.kv_heads * slices_, rows_per_slice_, resident);
+    const int chunk = options.chunk_tokens > 0
+                          ? options.chunk_tokens
+                          : choose_chunk(shape_, shape_.kv_heads * slices_, rows_per_slice_, resident);
+    chunk_tokens_ = divide_up(chunk, kGrain) * kGrain;
     const auto items = make_items(shape_, slices_, chunk_tokens_);
     items_ = static_cast<int>(items.size());
     std::size_t partials = 0;

@@ -7,27 +7,40 @@ namespace headroom::kernels {
 
 namespace {
 
-template <class T, int D, bool Causal>
+template <int D, bool Large>
+bool fits() {
+    return static_cast<std::size_t>(FlashTile<D, Large>::kSharedBytes) + 1024 <=
+           device_info().shared_bytes_per_block;
+}
+
+template <class T, class Tile, int D, bool Causal>
 void launch(const AttentionShape& shape, const FlashParameters& parameters, Stream stream) {
-    using Tile = FlashTile<D>;
-    HEADROOM_REQUIRE(Tile::kSharedBytes + 1024 <= static_cast<int>(device_info().shared_bytes_per_block),
-                     "flash attention: this head dimension needs more shared memory than the device has");
     static const bool raised = [] {
-        HEADROOM_CUDA(cudaFuncSetAttribute(flash_kernel<T, D, Causal>,
+        HEADROOM_CUDA(cudaFuncSetAttribute(flash_kernel<T, Tile, D, Causal>,
                                            cudaFuncAttributeMaxDynamicSharedMemorySize, Tile::kSharedBytes));
         return true;
     }();
     static_cast<void>(raised);
     const dim3 grid(static_cast<unsigned>((shape.query_tokens + Tile::kRows - 1) / Tile::kRows),
                     static_cast<unsigned>(shape.query_heads), static_cast<unsigned>(shape.batch));
-    flash_kernel<T, D, Causal><<<grid, Tile::kWarps * 32, Tile::kSharedBytes, stream>>>(parameters);
+    flash_kernel<T, Tile, D, Causal><<<grid, Tile::kWarps * 32, Tile::kSharedBytes, stream>>>(parameters);
     HEADROOM_CUDA(cudaGetLastError());
+}
+
+template <class T, int D, bool Causal>
+void launch_sized(const AttentionShape& shape, const FlashParameters& parameters, Stream stream) {
+    if constexpr (D == 256) {
+        if (fits<D, true>()) return launch<T, FlashTile<D, true>, D, Causal>(shape, parameters, stream);
+    }
+    HEADROOM_REQUIRE((fits<D, false>()),
+                     "flash attention: this head dimension needs more shared memory than the device has");
+    launch<T, FlashTile<D, false>, D, Causal>(shape, parameters, stream);
 }
 
 template <class T, int D>
 void launch_masked(const AttentionShape& shape, const FlashParameters& parameters, Stream stream) {
-    return shape.causal ? launch<T, D, true>(shape, parameters, stream)
-                        : launch<T, D, false>(shape, parameters, stream);
+    return shape.causal ? launch_sized<T, D, true>(shape, parameters, stream)
+                        : launch_sized<T, D, false>(shape, parameters, stream);
 }
 
 template <class T>

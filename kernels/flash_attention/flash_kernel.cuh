@@ -22,14 +22,18 @@ struct FlashParameters {
     int context;
 };
 
-// 32 query rows to a warp halve the shared-memory reads of K and V for each product; 256-wide heads leave
-// registers for 16.
-template <int D>
+// 32 query rows to a warp halve the shared-memory reads of K and V for each product. 256-wide heads leave
+// registers for 16; eight such warps share K and V where the device has the shared memory (`Large`).
+template <int D, bool Large>
 struct FlashTile {
-    static constexpr int kWarps = 4;
-    static constexpr int kRowTiles = D == 256 ? 1 : 2;  // of 16 rows, to a warp
+    static constexpr bool kWide = D == 256;
+    static constexpr int kWarps = kWide && Large ? 8 : 4;
+    static constexpr int kBlocks = kWide && Large ? 1 : 2;  // on a multiprocessor
+    static constexpr int kRowTiles = kWide ? 1 : 2;         // of 16 rows, to a warp
     static constexpr int kRows = kWarps * kRowTiles * 16;
-    static constexpr int kTokens = D == 256 ? 32 : 64;
+    static constexpr int kTokens = kWide && !Large ? 32 : 64;
+    static constexpr int kHeldColumns =
+        kWide && Large ? 8 : 0;  // of Q's 16-wide column tiles, kept in registers
     static constexpr int kTileBytes = kTokens * D * 2;
     static constexpr int kSharedBytes = kRows * D * 2 + 4 * kTileBytes;
 };
@@ -49,9 +53,8 @@ __device__ void copy_rows(std::uint32_t shared, const T* source, int valid) {
     }
 }
 
-template <class T, int D, bool Causal>
-__global__ void __launch_bounds__(128, 2) flash_kernel(const FlashParameters p) {
-    using Tile = FlashTile<D>;
+template <class T, class Tile, int D, bool Causal>
+__global__ void __launch_bounds__(Tile::kWarps * 32, Tile::kBlocks) flash_kernel(const FlashParameters p) {
     constexpr int kThreads = Tile::kWarps * 32;
     constexpr int kPairBytes = 16 * D * 2;
     extern __shared__ __align__(1024) unsigned char shared[];
@@ -87,10 +90,19 @@ __global__ void __launch_bounds__(128, 2) flash_kernel(const FlashParameters p) 
     copy_tile(0);
 
     const int warp_row = warp * Tile::kRowTiles * 16;
-    const auto query = [&](int k, std::uint32_t(&a)[Tile::kRowTiles][4]) {
+    const auto load_query = [&](int k, std::uint32_t(&a)[Tile::kRowTiles][4]) {
 #pragma unroll
         for (int m = 0; m < Tile::kRowTiles; ++m) {
             load_matrix(a[m], query_tile + swizzled<D / 8>(warp_row + m * 16 + lane % 16, k * 2 + lane / 16));
+        }
+    };
+    std::uint32_t held[Tile::kHeldColumns + 1][Tile::kRowTiles][4];
+    const auto query = [&](int k, std::uint32_t(&a)[Tile::kRowTiles][4]) {
+        if (k >= Tile::kHeldColumns) return load_query(k, a);
+#pragma unroll
+        for (int m = 0; m < Tile::kRowTiles; ++m) {
+#pragma unroll
+            for (int i = 0; i < 4; ++i) a[m][i] = held[k][m][i];
         }
     };
     OnlineSoftmax<T, D, Tile::kRowTiles> state;
@@ -98,6 +110,10 @@ __global__ void __launch_bounds__(128, 2) flash_kernel(const FlashParameters p) 
         wait_for_copies<0>();
         __syncthreads();
         if (tile + 1 < tiles) copy_tile(tile + 1);
+        if (tile == 0) {
+#pragma unroll
+            for (int k = 0; k < Tile::kHeldColumns; ++k) load_query(k, held[k]);
+        }
         const int token = tile * Tile::kTokens;
         const int warp_limit =
             first_row + warp_row + shift + 1 - token;  // columns that the warp's first row sees

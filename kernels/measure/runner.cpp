@@ -156,11 +156,11 @@ DecodeOperands carve_decode(const Case& c, Carver& carver) {
     return o;
 }
 
-PreparedCase prepare_decode(const Case& c, const DataPool& pool) {
+PreparedCase prepare_decode(const Case& c, const DataPool& pool, const DecodePlanOptions& options) {
     PreparedCase prepared;
     Carver carver(pool);
     const auto o = carve_decode(c, carver);
-    auto plan = std::make_shared<DecodePlan>(decode_shape_of(c));
+    auto plan = std::make_shared<DecodePlan>(decode_shape_of(c), options);
     const auto& lengths = plan->shape().lengths;
     const int longest = *std::max_element(lengths.begin(), lengths.end());
     const std::size_t sequence = product({c.kv_heads, longest, c.head_dim});
@@ -189,11 +189,11 @@ PreparedCase prepare_decode(const Case& c, const DataPool& pool) {
     return prepared;
 }
 
-PreparedCase prepare_paged(const Case& c, const DataPool& pool) {
+PreparedCase prepare_paged(const Case& c, const DataPool& pool, const DecodePlanOptions& options) {
     PreparedCase prepared;
     Carver carver(pool);
     const auto o = carve_decode(c, carver);
-    auto plan = std::make_shared<DecodePlan>(decode_shape_of(c));
+    auto plan = std::make_shared<DecodePlan>(decode_shape_of(c), options);
     const auto& lengths = plan->shape().lengths;
     const std::size_t block_values = product({c.kv_heads, c.block_tokens, c.head_dim});
     const std::size_t block_bytes = block_values * size_of(c.dtype);
@@ -269,7 +269,7 @@ void DataPool::fill(DType type) {
     type_ = type;
 }
 
-PreparedCase prepare(const Case& c, DataPool& pool) {
+PreparedCase prepare(const Case& c, DataPool& pool, const DecodePlanOptions& plan) {
     pool.fill(c.dtype);
     switch (c.op) {
         case Operator::kRead:
@@ -283,9 +283,9 @@ PreparedCase prepare(const Case& c, DataPool& pool) {
         case Operator::kFlashAttention:
             return prepare_flash(c, pool);
         case Operator::kDecodeAttention:
-            return prepare_decode(c, pool);
+            return prepare_decode(c, pool, plan);
         case Operator::kPagedDecodeAttention:
-            return prepare_paged(c, pool);
+            return prepare_paged(c, pool, plan);
         case Operator::kWeightStream:
             return prepare_weights(c, pool);
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "common/timing.h"
+#include "decode_attention/decode_attention.h"
 #include "measure/case.h"
 
 #include <functional>
@@ -36,6 +37,6 @@ struct PreparedCase {
 };
 
 // Throws DeviceError if the operands do not fit the pool or the device lacks the operator.
-PreparedCase prepare(const Case& c, DataPool& pool);
+PreparedCase prepare(const Case& c, DataPool& pool, const DecodePlanOptions& plan = {});
 
 }  // namespace headroom::kernels

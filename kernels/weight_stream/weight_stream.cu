@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/async_copy.cuh"
 #include "common/error.h"
+#include "common/launch.cuh"
 #include "common/mma.cuh"
+#include "common/timing.h"
 #include "weight_stream/weight_stream.h"
 
 #include <algorithm>
 
 // Rows of w are the rows of mma tiles (16 to a warp) and the batch their columns (8 to a tile), so w is read
-// once and never transposed. Steps of 128 bytes of each row travel through a ring of shared-memory stages.
+// once and never transposed. Steps of a few hundred bytes of each row travel through a ring of shared-memory
+// stages; blocks begin at different steps, so that they do not all ask for the same lines of x at once.
 
 namespace headroom::kernels {
 
 namespace {
-
-constexpr int kRowBytes = 128;
-constexpr int kChunks = kRowBytes / 16;
 
 struct StreamParameters {
     const unsigned char* x;
@@ -32,13 +32,15 @@ template <int Tiles>
 struct StreamTile {
     static constexpr int kWarps = Tiles <= 2 ? 4 : 8;  // more rows share x where x is large
     static constexpr int kOutputs = kWarps * 16;
-    static constexpr int kStages = Tiles <= 2 ? 5 : 4;
+    static constexpr int kRowBytes = Tiles == 1 ? 256 : 128;
+    static constexpr int kChunks = kRowBytes / 16;
+    static constexpr int kStages = Tiles == 1 ? 3 : Tiles == 2 ? 5 : 4;
     static constexpr int kBlocks = Tiles <= 2 ? 4 : 2;  // on a multiprocessor
     static constexpr int kStageBytes = (kOutputs + Tiles * 8) * kRowBytes;
     static constexpr int kSharedBytes = kStages * kStageBytes;
 };
 
-template <int Rows, int Threads>
+template <int Rows, int kChunks, int Threads>
 __device__ void copy_step_rows(std::uint32_t shared, const unsigned char* source, std::int64_t row_bytes,
                                int rows, std::int64_t at) {
 #pragma unroll
@@ -73,6 +75,7 @@ __global__ void __launch_bounds__(StreamTile<Tiles>::kWarps * 32, StreamTile<Til
     weight_stream_kernel(const StreamParameters p) {
     using Tile = StreamTile<Tiles>;
     constexpr int kThreads = Tile::kWarps * 32;
+    constexpr int kRowBytes = Tile::kRowBytes, kChunks = Tile::kChunks;
     extern __shared__ __align__(1024) unsigned char shared[];
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int first_output = blockIdx.x * Tile::kOutputs;
@@ -80,26 +83,42 @@ __global__ void __launch_bounds__(StreamTile<Tiles>::kWarps * 32, StreamTile<Til
     const int all_steps = static_cast<int>((p.row_bytes + kRowBytes - 1) / kRowBytes);
     const int first_step = blockIdx.y * p.steps_per_split;
     const int steps = min(p.steps_per_split, all_steps - first_step);
+    const int stagger = static_cast<int>(blockIdx.x % static_cast<unsigned>(steps));
     const std::uint32_t base = shared_address(shared);
-    const auto copy_step = [&](int step) {
-        if (step < steps) {
-            const std::uint32_t stage = base + (step % Tile::kStages) * Tile::kStageBytes;
-            const std::int64_t at = std::int64_t(first_step + step) * kRowBytes;
-            copy_step_rows<Tile::kOutputs, kThreads>(stage, w, p.row_bytes, p.outputs - first_output, at);
-            copy_step_rows<Tiles * 8, kThreads>(stage + Tile::kOutputs * kRowBytes, p.x, p.row_bytes, p.batch,
-                                                at);
-        }
-        commit_copies();
+    const auto stage_of = [&](int step) { return base + (step % Tile::kStages) * Tile::kStageBytes; };
+    const auto place_of = [&](int step) {
+        return std::int64_t(first_step + (step + stagger) % steps) * kRowBytes;
     };
+    const auto copy_w = [&](int step) {
+        if (step >= steps) return;
+        copy_step_rows<Tile::kOutputs, kChunks, kThreads>(stage_of(step), w, p.row_bytes,
+                                                          p.outputs - first_output, place_of(step));
+    };
+    const auto copy_x = [&](int step) {
+        if (step >= steps) return;
+        copy_step_rows<Tiles * 8, kChunks, kThreads>(stage_of(step) + Tile::kOutputs * kRowBytes, p.x,
+                                                     p.row_bytes, p.batch, place_of(step));
+    };
+    // Weights are no kernel's result: their first steps are on the way while the kernel before ends. They all
+    // count to the first group of copies.
+    allow_next_kernel();
 #pragma unroll
-    for (int step = 0; step < Tile::kStages - 1; ++step) copy_step(step);
+    for (int step = 0; step < Tile::kStages - 1; ++step) copy_w(step);
+    wait_for_previous_kernel();
+#pragma unroll
+    for (int step = 0; step < Tile::kStages - 1; ++step) {
+        copy_x(step);
+        commit_copies();
+    }
 
     float sums[Tiles][4] = {};
     for (int step = 0; step < steps; ++step) {
         wait_for_copies<Tile::kStages - 2>();
         __syncthreads();
-        copy_step(step + Tile::kStages - 1);
-        const std::uint32_t stage = base + (step % Tile::kStages) * Tile::kStageBytes;
+        copy_w(step + Tile::kStages - 1);
+        copy_x(step + Tile::kStages - 1);
+        commit_copies();
+        const std::uint32_t stage = stage_of(step);
         const std::uint32_t x_tile = stage + Tile::kOutputs * kRowBytes;
 #pragma unroll
         for (int k = 0; k < kChunks / 2; ++k) {
@@ -157,18 +176,20 @@ __global__ void __launch_bounds__(StreamTile<Tiles>::kWarps * 32, StreamTile<Til
 int tiles_for(int batch) { return batch <= 8 ? 1 : batch <= 16 ? 2 : batch <= 32 ? 4 : 8; }
 int outputs_per_block(int tiles) { return tiles <= 2 ? 64 : 128; }
 int blocks_per_multiprocessor(int tiles) { return tiles <= 2 ? 4 : 2; }
+int row_bytes_per_step(int tiles) { return tiles == 1 ? 256 : 128; }
 
 int all_steps(const WeightStreamShape& shape) {
     const auto bytes = static_cast<std::size_t>(shape.inputs) * size_of(shape.dtype);
-    return static_cast<int>((bytes + kRowBytes - 1) / kRowBytes);
+    const auto step = static_cast<std::size_t>(row_bytes_per_step(tiles_for(shape.batch)));
+    return static_cast<int>((bytes + step - 1) / step);
 }
 
-// Enough blocks for one full wave, none with fewer than 16 steps, none empty.
+// Enough blocks for one full wave, none with fewer than 6 steps, none empty.
 int choose_splits(const WeightStreamShape& shape) {
     const int tiles = tiles_for(shape.batch);
     const int blocks = (shape.outputs + outputs_per_block(tiles) - 1) / outputs_per_block(tiles);
     const int resident = device_info().multiprocessors * blocks_per_multiprocessor(tiles);
-    const int most = std::max(1, all_steps(shape) / 16);
+    const int most = std::max(1, all_steps(shape) / 6);
     const int wanted = std::clamp(resident / blocks, 1, most);
     const int steps = (all_steps(shape) + wanted - 1) / wanted;
     return (all_steps(shape) + steps - 1) / steps;
@@ -185,8 +206,8 @@ void launch(const StreamParameters& parameters, int splits, Stream stream) {
     static_cast<void>(raised);
     const dim3 grid(static_cast<unsigned>((parameters.outputs + Tile::kOutputs - 1) / Tile::kOutputs),
                     static_cast<unsigned>(splits));
-    weight_stream_kernel<T, Tiles><<<grid, Tile::kWarps * 32, Tile::kSharedBytes, stream>>>(parameters);
-    HEADROOM_CUDA(cudaGetLastError());
+    launch_overlapped(weight_stream_kernel<T, Tiles>, grid, dim3(Tile::kWarps * 32), Tile::kSharedBytes,
+                      stream, parameters);
 }
 
 template <class T>
@@ -213,15 +234,20 @@ WeightStream::WeightStream(const WeightStreamShape& shape) : shape_(shape) {
                      "weight stream: fp8 products need compute capability 8.9");
     HEADROOM_REQUIRE(static_cast<std::size_t>(shape.inputs) * size_of(shape.dtype) % 16 == 0,
                      "weight stream: a row is not a multiple of 16 bytes");
-    if (shape.batch > kOwnBatch) {
+    use_product_ = shape.batch > kMostOwnBatch;
+    if (shape.batch > kAlwaysOwnBatch) {
         MatmulShape product;
         product.rows = shape.batch;
         product.columns = shape.outputs;
         product.depth = shape.inputs;
         product.input = shape.dtype;
-        product_.emplace(product);
-        return;
+        try {
+            product_.emplace(product);
+        } catch (const DeviceError&) {
+            if (use_product_) throw;  // the library lacks the shape, and so do we
+        }
     }
+    if (use_product_) return;
     splits_ = choose_splits(shape);
     if (splits_ == 1) return;
     const auto values = static_cast<std::size_t>(splits_) * static_cast<std::size_t>(shape.batch) *
@@ -231,11 +257,21 @@ WeightStream::WeightStream(const WeightStreamShape& shape) : shape_(shape) {
 }
 
 void WeightStream::tune(const void* x, const void* w, void* y, float alpha) {
-    if (product_) product_->tune(x, w, y, alpha);
+    if (!product_) return;
+    product_->tune(x, w, y, alpha);
+    if (shape_.batch > kMostOwnBatch) return;
+    TimingOptions quick;
+    quick.limit_s = 0.01;
+    const auto time = [&](bool product) {
+        use_product_ = product;
+        return time_graph([&](Stream stream, int) { run(x, w, y, alpha, stream); }, quick).median_s;
+    };
+    const double own_s = time(false);
+    use_product_ = time(true) < own_s;
 }
 
 void WeightStream::run(const void* x, const void* w, void* y, float alpha, Stream stream) const {
-    if (product_) return product_->run(x, w, y, alpha, stream);
+    if (use_product_) return product_->run(x, w, y, alpha, stream);
     const StreamParameters parameters{
         static_cast<const unsigned char*>(x),
         static_cast<const unsigned char*>(w),

@@ -20,8 +20,10 @@ class WeightStream {
   public:
     explicit WeightStream(const WeightStreamShape& shape);
 
-    // Up to this batch our own kernel runs, which is bound by reading w; beyond, cuBLASLt.
-    static constexpr int kOwnBatch = 64;
+    // Our own kernel, bound by reading w, runs up to the first batch; cuBLASLt beyond the second; in between
+    // tune() picks the faster, and our own runs without it.
+    static constexpr int kAlwaysOwnBatch = 8;
+    static constexpr int kMostOwnBatch = 64;
 
     void tune(const void* x, const void* w, void* y, float alpha);  // overwrites y
     void run(const void* x, const void* w, void* y, float alpha, Stream stream) const;
@@ -31,6 +33,7 @@ class WeightStream {
     int splits_ = 1;  // of the inputs, so that a matrix with few outputs fills the device
     DeviceBuffer partials_, counters_;
     std::optional<Matmul> product_;
+    bool use_product_ = false;
 };
 
 }  // namespace headroom::kernels
