@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "measure/case.h"
-#include "measure/runner.h"
+#include "measure/measure.h"
 
 #include <cstdio>
 #include <string>
@@ -17,10 +16,13 @@ int verify_all(bool quick, std::uint64_t seed);
 // Named lists of cases; throws DeviceError for an unknown name.
 std::vector<Case> suite(const std::string& name);
 
-// Times the cases, prints a table and, if `json` is given, writes one object per case. Returns the failures.
-int time_cases(const std::vector<Case>& cases, DataPool& pool, std::FILE* json);
+// Times the cases, prints a table and appends what it measured. Returns the failures.
+int time_cases(const std::vector<Case>& cases, DataPool& pool, std::vector<CaseResult>& results);
 
-// The ceilings, printed.
-void print_ceilings(DataPool& pool);
+void print_ceilings(const Ceilings& ceilings);
+
+// A measurement file (validate/README.md tells its keys). `ceilings` may be null.
+void write_measured(std::FILE* file, const Environment& environment, const Ceilings* ceilings,
+                    const std::vector<CaseResult>& results);
 
 }  // namespace headroom::kernels

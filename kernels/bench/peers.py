@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times PyTorch's attention back ends on the shapes of the `flash` and `standard` suites.
 
-usage: peers.py [OURS]   where OURS is the JSON-lines file of `headroom_kernel_bench time flash,standard OURS`;
+usage: peers.py [OURS]   where OURS is the file that `headroom_kernel_bench time flash,standard OURS` wrote;
 with it the ratio of our rate to each peer's is printed.
 """
 import json
@@ -52,8 +52,10 @@ def name(dtype, batch, hq, hk, d, tokens, causal, op="flash_attention"):
 def ours():
     if len(sys.argv) < 2:
         return {}
-    with open(sys.argv[1]) as lines:
-        return {row["case"]: row["median_s"] for row in map(json.loads, lines)}
+    with open(sys.argv[1]) as file:
+        cases = json.load(file)["cases"]
+    return {name(c["dtype"], c["batch"], c["query_heads"], c["kv_heads"], c["head_dim"], c["query_tokens"], c["causal"],
+                 c["operator"]): c["median_s"] for c in cases}
 
 
 def unfused(q, k, v, scale):

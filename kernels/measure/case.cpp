@@ -7,25 +7,25 @@
 
 namespace headroom::kernels {
 
-const char* name_of(Operator op) {
+const char* name_of(CaseKind op) {
     switch (op) {
-        case Operator::kRead:
+        case CaseKind::kRead:
             return "read";
-        case Operator::kWrite:
+        case CaseKind::kWrite:
             return "write";
-        case Operator::kCopy:
+        case CaseKind::kCopy:
             return "copy";
-        case Operator::kSoftmax:
+        case CaseKind::kSoftmax:
             return "softmax";
-        case Operator::kStandardAttention:
+        case CaseKind::kStandardAttention:
             return "standard_attention";
-        case Operator::kFlashAttention:
+        case CaseKind::kFlashAttention:
             return "flash_attention";
-        case Operator::kDecodeAttention:
+        case CaseKind::kDecodeAttention:
             return "decode_attention";
-        case Operator::kPagedDecodeAttention:
+        case CaseKind::kPagedDecodeAttention:
             return "paged_decode_attention";
-        case Operator::kWeightStream:
+        case CaseKind::kWeightStream:
             return "weight_stream";
     }
     return "?";
@@ -51,7 +51,7 @@ Work attention_work(const Case& c) {
     Work work;
     work.bytes = element * (2 * queries + cache);
     work.flop = 4.0 * c.batch * c.query_heads * pairs(c) * c.head_dim;
-    if (c.op == Operator::kStandardAttention) {
+    if (c.op == CaseKind::kStandardAttention) {
         work.bytes += 4 * element * c.batch * c.query_heads * c.query_tokens * c.context;
         work.flop = 4.0 * c.batch * c.query_heads * c.query_tokens * c.context * c.head_dim;
     }
@@ -66,7 +66,7 @@ Work decode_work(const Case& c) {
     work.bytes =
         element * (2.0 * tokens * c.kv_heads * c.head_dim + 2.0 * c.batch * c.query_heads * c.head_dim);
     work.flop = 4.0 * tokens * c.query_heads * c.head_dim;
-    if (c.op == Operator::kPagedDecodeAttention) work.bytes += 4.0 * tokens / c.block_tokens;
+    if (c.op == CaseKind::kPagedDecodeAttention) work.bytes += 4.0 * tokens / c.block_tokens;
     return work;
 }
 
@@ -75,22 +75,22 @@ Work decode_work(const Case& c) {
 std::string describe(const Case& c) {
     std::string text = std::string(name_of(c.op)) + " ";
     switch (c.op) {
-        case Operator::kRead:
-        case Operator::kWrite:
-        case Operator::kCopy:
+        case CaseKind::kRead:
+        case CaseKind::kWrite:
+        case CaseKind::kCopy:
             return text + std::to_string(c.bytes);
-        case Operator::kSoftmax:
-        case Operator::kStandardAttention:
-        case Operator::kFlashAttention:
+        case CaseKind::kSoftmax:
+        case CaseKind::kStandardAttention:
+        case CaseKind::kFlashAttention:
             text += name_of(c.dtype) + heads(c) + " q" + std::to_string(c.query_tokens) + " c" +
                     std::to_string(c.context);
             return text + (c.causal ? " causal" : "");
-        case Operator::kDecodeAttention:
-        case Operator::kPagedDecodeAttention:
+        case CaseKind::kDecodeAttention:
+        case CaseKind::kPagedDecodeAttention:
             text +=
                 name_of(c.dtype) + heads(c) + " c" + std::to_string(c.context) + (c.ragged ? " ragged" : "");
-            return c.op == Operator::kDecodeAttention ? text : text + " p" + std::to_string(c.block_tokens);
-        case Operator::kWeightStream:
+            return c.op == CaseKind::kDecodeAttention ? text : text + " p" + std::to_string(c.block_tokens);
+        case CaseKind::kWeightStream:
             return text + name_of(c.dtype) + " b" + std::to_string(c.batch) + " " + std::to_string(c.inputs) +
                    "x" + std::to_string(c.outputs);
     }
@@ -109,22 +109,22 @@ std::vector<int> lengths_of(const Case& c) {
 
 Work work_of(const Case& c) {
     switch (c.op) {
-        case Operator::kRead:
-        case Operator::kWrite:
+        case CaseKind::kRead:
+        case CaseKind::kWrite:
             return {static_cast<double>(c.bytes), 0};
-        case Operator::kCopy:
+        case CaseKind::kCopy:
             return {2.0 * static_cast<double>(c.bytes), 0};
-        case Operator::kSoftmax:
+        case CaseKind::kSoftmax:
             return {2.0 * static_cast<double>(size_of(c.dtype)) * c.batch * c.query_heads * c.query_tokens *
                         c.context,
                     0};
-        case Operator::kStandardAttention:
-        case Operator::kFlashAttention:
+        case CaseKind::kStandardAttention:
+        case CaseKind::kFlashAttention:
             return attention_work(c);
-        case Operator::kDecodeAttention:
-        case Operator::kPagedDecodeAttention:
+        case CaseKind::kDecodeAttention:
+        case CaseKind::kPagedDecodeAttention:
             return decode_work(c);
-        case Operator::kWeightStream: {
+        case CaseKind::kWeightStream: {
             const double element = static_cast<double>(size_of(c.dtype));
             return {
                 element * (1.0 * c.inputs * c.outputs + 1.0 * c.batch * c.inputs) + 2.0 * c.batch * c.outputs,

@@ -10,7 +10,7 @@
 
 namespace headroom::kernels {
 
-enum class Operator {
+enum class CaseKind {
     kRead,
     kWrite,
     kCopy,
@@ -22,11 +22,11 @@ enum class Operator {
     kWeightStream,
 };
 
-const char* name_of(Operator op);
+const char* name_of(CaseKind op);
 
 // One thing to run: an operator and its shape. Only the fields that the operator has are looked at.
 struct Case {
-    Operator op = Operator::kRead;
+    CaseKind op = CaseKind::kRead;
     DType dtype = DType::kBf16;
     std::size_t bytes = 0;  // read, write; copy: of each side
     // attention; softmax runs on batch * query_heads * query_tokens rows of `context`

@@ -55,14 +55,14 @@ PreparedCase prepare_transfer(const Case& c, const DataPool& pool) {
     Carver carver(pool);
     void* source = carver.take(copies * c.bytes);
     // A write must not destroy the pool's random values.
-    const bool writes = c.op != Operator::kRead;
+    const bool writes = c.op != CaseKind::kRead;
     auto target = std::make_shared<DeviceBuffer>(writes ? copies * c.bytes : 16);
     const auto method = supports(ReadMethod::kBulkCopies) ? ReadMethod::kBulkCopies : ReadMethod::kLoads;
     prepared.launch = [=, bytes = c.bytes, op = c.op](Stream stream, int turn) {
         const std::size_t offset = static_cast<std::size_t>(turn) % copies * bytes;
-        if (op == Operator::kRead)
+        if (op == CaseKind::kRead)
             return read_memory(method, at(source, offset), bytes, target->as<unsigned>(), stream);
-        if (op == Operator::kWrite) return write_memory(at(target->data(), offset), bytes, stream);
+        if (op == CaseKind::kWrite) return write_memory(at(target->data(), offset), bytes, stream);
         copy_memory(at(target->data(), offset), at(source, offset), bytes, stream);
     };
     return prepared;
@@ -272,21 +272,21 @@ void DataPool::fill(DType type) {
 PreparedCase prepare(const Case& c, DataPool& pool, const DecodePlanOptions& plan) {
     pool.fill(c.dtype);
     switch (c.op) {
-        case Operator::kRead:
-        case Operator::kWrite:
-        case Operator::kCopy:
+        case CaseKind::kRead:
+        case CaseKind::kWrite:
+        case CaseKind::kCopy:
             return prepare_transfer(c, pool);
-        case Operator::kSoftmax:
+        case CaseKind::kSoftmax:
             return prepare_softmax(c, pool);
-        case Operator::kStandardAttention:
+        case CaseKind::kStandardAttention:
             return prepare_standard(c, pool);
-        case Operator::kFlashAttention:
+        case CaseKind::kFlashAttention:
             return prepare_flash(c, pool);
-        case Operator::kDecodeAttention:
+        case CaseKind::kDecodeAttention:
             return prepare_decode(c, pool, plan);
-        case Operator::kPagedDecodeAttention:
+        case CaseKind::kPagedDecodeAttention:
             return prepare_paged(c, pool, plan);
-        case Operator::kWeightStream:
+        case CaseKind::kWeightStream:
             return prepare_weights(c, pool);
     }
     return {};
