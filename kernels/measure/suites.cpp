@@ -76,8 +76,18 @@ class Draw {
     std::mt19937 generator_{20261129};
 };
 
-constexpr std::array kHeads{std::pair{32, 8}, {28, 4}, {40, 8}, {64, 8}, {32, 32}, {40, 40},
-                            std::pair{16, 2}, {96, 8}, {48, 1}, {24, 8}, {16, 16}, {64, 4}};
+constexpr std::array<std::pair<int, int>, 12> kHeads{{{32, 8},
+                                                      {28, 4},
+                                                      {40, 8},
+                                                      {64, 8},
+                                                      {32, 32},
+                                                      {40, 40},
+                                                      {16, 2},
+                                                      {96, 8},
+                                                      {48, 1},
+                                                      {24, 8},
+                                                      {16, 16},
+                                                      {64, 4}}};
 
 void draw_decodes(std::vector<Case>& cases, Draw& draw, int count) {
     constexpr std::array kBatches{2, 3, 6, 12, 24, 40, 48, 96, 160, 224};
@@ -120,9 +130,16 @@ void draw_prefills(std::vector<Case>& cases, Draw& draw, int count) {
 
 void draw_weights(std::vector<Case>& cases, Draw& draw, int count) {
     // Layers of 7B to 70B models: (inputs, outputs).
-    constexpr std::array kLayers{
-        std::pair{4096, 14336}, {14336, 4096}, {4096, 6144},  {5120, 27648}, {13824, 5120},
-        std::pair{3584, 18944}, {8192, 10240}, {28672, 8192}, {7168, 4096},  {2880, 5760}};
+    constexpr std::array<std::pair<int, int>, 10> kLayers{{{4096, 14336},
+                                                           {14336, 4096},
+                                                           {4096, 6144},
+                                                           {5120, 27648},
+                                                           {13824, 5120},
+                                                           {3584, 18944},
+                                                           {8192, 10240},
+                                                           {28672, 8192},
+                                                           {7168, 4096},
+                                                           {2880, 5760}}};
     constexpr std::array kBatches{1, 2, 3, 6, 12, 24, 48, 96, 192, 384, 768, 1536, 3072};
     std::set<std::string> seen;
     while (count > 0) {
