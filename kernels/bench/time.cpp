@@ -109,6 +109,20 @@ std::vector<Case> suite(const std::string& name) {
     }
     if (name == "calibration") return calibration_cases(device_info().memory_bytes);
     if (name == "validation") return validation_cases(device_info().memory_bytes);
+    if (name == "counters") {
+        std::vector<Case> cases;
+        cases.push_back(
+            attention_case(CaseKind::kStandardAttention, DType::kFp16, 1, 8, 8, 128, 8192, false));
+        cases.push_back(attention_case(CaseKind::kFlashAttention, DType::kFp16, 1, 8, 8, 128, 8192, false));
+        cases.push_back(attention_case(CaseKind::kFlashAttention, DType::kBf16, 1, 16, 16, 128, 16384, true));
+        cases.push_back(decode_case(CaseKind::kPagedDecodeAttention, DType::kBf16, 32, 8, 16, 8192));
+        cases.push_back(decode_case(CaseKind::kDecodeAttention, DType::kBf16, 32, 8, 16, 8192));
+        cases.push_back(decode_case(CaseKind::kPagedDecodeAttention, DType::kBf16, 64, 8, 4, 8192));
+        const auto weights = weight_cases();
+        cases.push_back(weights[0]);
+        cases.push_back(weights[4]);
+        return cases;
+    }
     if (name == "wide") {
         std::vector<Case> cases;
         for (const CaseKind op : {CaseKind::kDecodeAttention, CaseKind::kPagedDecodeAttention}) {

@@ -108,17 +108,21 @@ __global__ void __launch_bounds__(kThreads) write_kernel(uint4* target, std::siz
     }
 }
 
-__global__ void __launch_bounds__(kThreads)
+// Longer runs of reads and of writes than for one direction: the memory pays for each turn.
+constexpr int kCopyThreads = 1024;
+constexpr int kCopyVectors = kCopyThreads * kUnroll;
+
+__global__ void __launch_bounds__(kCopyThreads)
     copy_kernel(uint4* target, const uint4* source, std::size_t vectors) {
-    const std::size_t first = std::size_t(blockIdx.x) * kBlockVectors + threadIdx.x;
+    const std::size_t first = std::size_t(blockIdx.x) * kCopyVectors + threadIdx.x;
     uint4 v[kUnroll];
 #pragma unroll
     for (int i = 0; i < kUnroll; ++i) {
-        if (first + i * kThreads < vectors) v[i] = source[first + i * kThreads];
+        if (first + i * kCopyThreads < vectors) v[i] = source[first + i * kCopyThreads];
     }
 #pragma unroll
     for (int i = 0; i < kUnroll; ++i) {
-        if (first + i * kThreads < vectors) target[first + i * kThreads] = v[i];
+        if (first + i * kCopyThreads < vectors) target[first + i * kCopyThreads] = v[i];
     }
 }
 
@@ -178,8 +182,9 @@ void write_memory(void* target, std::size_t bytes, Stream stream) {
 
 void copy_memory(void* target, const void* source, std::size_t bytes, Stream stream) {
     require_size(bytes);
-    copy_kernel<<<blocks_for(bytes), kThreads, 0, stream>>>(static_cast<uint4*>(target),
-                                                            static_cast<const uint4*>(source), bytes / 16);
+    const auto blocks = static_cast<unsigned>((bytes / 16 + kCopyVectors - 1) / kCopyVectors);
+    copy_kernel<<<blocks, kCopyThreads, 0, stream>>>(static_cast<uint4*>(target),
+                                                     static_cast<const uint4*>(source), bytes / 16);
     HEADROOM_CUDA(cudaGetLastError());
 }
 

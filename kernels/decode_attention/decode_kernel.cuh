@@ -131,7 +131,6 @@ __global__ void __launch_bounds__(kDecodeWarps * 32, kBlocksPerMultiprocessor)
     constexpr int kSlotBytes = 2 * kSlotTokens * D * 2;
     constexpr int kSlotsAtOnce = Team == 1 ? 1 : D == 256 ? 2 : 4;
     extern __shared__ __align__(1024) unsigned char shared[];
-    allow_next_kernel();
     const int warp = threadIdx.x / 32;
     const int lane = threadIdx.x % 32;
     const DecodeItem item = parameters.items[blockIdx.x];
@@ -194,6 +193,8 @@ __global__ void __launch_bounds__(kDecodeWarps * 32, kBlocksPerMultiprocessor)
         }
     }
     wait_for_copies<0>();
+    // Not before: blocks of the next kernel that come early fill the multiprocessors unevenly.
+    allow_next_kernel();
     finish_item<T, D, Team>(state, item, rows, query_row, static_cast<T*>(parameters.output),
                             parameters.partials, parameters.scale_log2, shared);
 }

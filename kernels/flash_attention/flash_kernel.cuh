@@ -20,6 +20,9 @@ struct FlashParameters {
     int kv_heads;
     int query_tokens;
     int context;
+    int all_heads;        // batch * query_heads
+    int heads_per_group;  // that run side by side
+    int row_blocks;       // of a head
 };
 
 // 32 query rows to a warp halve the shared-memory reads of K and V for each product. 256-wide heads leave
@@ -32,8 +35,6 @@ struct FlashTile {
     static constexpr int kRowTiles = kWide ? 1 : 2;         // of 16 rows, to a warp
     static constexpr int kRows = kWarps * kRowTiles * 16;
     static constexpr int kTokens = kWide && !Large ? 32 : 64;
-    static constexpr int kHeldColumns =
-        kWide && Large ? 8 : 0;  // of Q's 16-wide column tiles, kept in registers
     static constexpr int kTileBytes = kTokens * D * 2;
     static constexpr int kSharedBytes = kRows * D * 2 + 4 * kTileBytes;
 };
@@ -59,14 +60,18 @@ __global__ void __launch_bounds__(Tile::kWarps * 32, Tile::kBlocks) flash_kernel
     constexpr int kPairBytes = 16 * D * 2;
     extern __shared__ __align__(1024) unsigned char shared[];
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    // The longest causal rows first: what runs last is short.
-    const int block = Causal ? static_cast<int>(gridDim.x - 1 - blockIdx.x) : static_cast<int>(blockIdx.x);
-    const int first_row = block * Tile::kRows;
-    const int head = blockIdx.y;
+    // Heads are taken a few at a time, so that their K and V stay in L2; among those the longest causal rows
+    // come first, so that what runs last is short.
+    const int in_group = p.heads_per_group * p.row_blocks;
+    const int first_head = static_cast<int>(blockIdx.x) / in_group * p.heads_per_group;
+    const int heads = min(p.heads_per_group, p.all_heads - first_head);
+    const int place_in_group = static_cast<int>(blockIdx.x) % in_group;
+    const int block = p.row_blocks - 1 - place_in_group / heads;
+    const int head = first_head + place_in_group % heads;  // of all sequences
     const int kv_head = head / (p.query_heads / p.kv_heads);
-    const std::int64_t query_offset =
-        ((std::int64_t(blockIdx.z) * p.query_heads + head) * p.query_tokens + first_row) * D;
-    const std::int64_t kv_offset = (std::int64_t(blockIdx.z) * p.kv_heads + kv_head) * p.context * D;
+    const int first_row = block * Tile::kRows;
+    const std::int64_t query_offset = (std::int64_t(head) * p.query_tokens + first_row) * D;
+    const std::int64_t kv_offset = std::int64_t(kv_head) * p.context * D;
     const T* keys = static_cast<const T*>(p.keys) + kv_offset;
     const T* values = static_cast<const T*>(p.values) + kv_offset;
 
@@ -90,19 +95,10 @@ __global__ void __launch_bounds__(Tile::kWarps * 32, Tile::kBlocks) flash_kernel
     copy_tile(0);
 
     const int warp_row = warp * Tile::kRowTiles * 16;
-    const auto load_query = [&](int k, std::uint32_t(&a)[Tile::kRowTiles][4]) {
+    const auto query = [&](int k, std::uint32_t(&a)[Tile::kRowTiles][4]) {
 #pragma unroll
         for (int m = 0; m < Tile::kRowTiles; ++m) {
             load_matrix(a[m], query_tile + swizzled<D / 8>(warp_row + m * 16 + lane % 16, k * 2 + lane / 16));
-        }
-    };
-    std::uint32_t held[Tile::kHeldColumns + 1][Tile::kRowTiles][4];
-    const auto query = [&](int k, std::uint32_t(&a)[Tile::kRowTiles][4]) {
-        if (k >= Tile::kHeldColumns) return load_query(k, a);
-#pragma unroll
-        for (int m = 0; m < Tile::kRowTiles; ++m) {
-#pragma unroll
-            for (int i = 0; i < 4; ++i) a[m][i] = held[k][m][i];
         }
     };
     OnlineSoftmax<T, D, Tile::kRowTiles> state;
@@ -110,10 +106,6 @@ __global__ void __launch_bounds__(Tile::kWarps * 32, Tile::kBlocks) flash_kernel
         wait_for_copies<0>();
         __syncthreads();
         if (tile + 1 < tiles) copy_tile(tile + 1);
-        if (tile == 0) {
-#pragma unroll
-            for (int k = 0; k < Tile::kHeldColumns; ++k) load_query(k, held[k]);
-        }
         const int token = tile * Tile::kTokens;
         const int warp_limit =
             first_row + warp_row + shift + 1 - token;  // columns that the warp's first row sees

@@ -27,23 +27,27 @@ __device__ Running combine(Running a, Running b) {
     return {maximum, left + right};
 }
 
-template <int Threads>
-__device__ Running combine_row(Running mine) {
+// Each row's value over all threads of the block, in every thread.
+template <int Threads, int Rows>
+__device__ void combine_rows(Running (&mine)[Rows]) {
+    __shared__ Running warps[Threads / 32][Rows];
 #pragma unroll
-    for (int step = 16; step > 0; step /= 2) {
-        const Running other{__shfl_xor_sync(0xffffffff, mine.maximum, step),
-                            __shfl_xor_sync(0xffffffff, mine.sum, step)};
-        mine = combine(mine, other);
-    }
-    if constexpr (Threads > 32) {
-        __shared__ Running warps[Threads / 32];
-        if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = mine;
-        __syncthreads();
-        mine = warps[0];
+    for (int r = 0; r < Rows; ++r) {
 #pragma unroll
-        for (int warp = 1; warp < Threads / 32; ++warp) mine = combine(mine, warps[warp]);
+        for (int step = 16; step > 0; step /= 2) {
+            const Running other{__shfl_xor_sync(0xffffffff, mine[r].maximum, step),
+                                __shfl_xor_sync(0xffffffff, mine[r].sum, step)};
+            mine[r] = combine(mine[r], other);
+        }
+        if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32][r] = mine[r];
     }
-    return mine;
+    __syncthreads();
+#pragma unroll
+    for (int r = 0; r < Rows; ++r) {
+        mine[r] = warps[0][r];
+#pragma unroll
+        for (int warp = 1; warp < Threads / 32; ++warp) mine[r] = combine(mine[r], warps[warp][r]);
+    }
 }
 
 template <class T>
@@ -75,50 +79,64 @@ __device__ int visible_columns(std::int64_t row, int columns, int causal_rows) {
     return causal_rows > 0 ? static_cast<int>(row % causal_rows) + columns - causal_rows + 1 : columns;
 }
 
-// Threads threads hold a row of up to Threads * Vectors * 8 columns in registers.
-template <class T, int Threads, int Vectors>
-__global__ void __launch_bounds__(Threads < 128 ? 128 : Threads)
+constexpr int kThreads = 256;
+
+// A block holds Rows rows of up to kThreads * Vectors * 8 columns in registers: all reads, one exchange, all
+// writes.
+template <class T, int Rows, int Vectors>
+__global__ void __launch_bounds__(kThreads)
     softmax_held(uint4* scores, std::int64_t rows, int columns, std::int64_t row_vectors, int causal_rows) {
-    constexpr int kRows = Threads < 128 ? 128 / Threads : 1;  // to a block
-    const std::int64_t row = std::int64_t(blockIdx.x) * kRows + threadIdx.x / Threads;
-    if (row >= rows) return;
-    const int thread = threadIdx.x % Threads;
-    const int visible = visible_columns(row, columns, causal_rows);
+    const std::int64_t first_row = std::int64_t(blockIdx.x) * Rows;
     const int vectors = (columns + 7) / 8;
-    uint4* place = scores + row * row_vectors;
-    uint4 raw[Vectors];
+    const int thread = threadIdx.x;
+    uint4 raw[Rows][Vectors];
+    int visible[Rows];
 #pragma unroll
-    for (int v = 0; v < Vectors; ++v) {
-        const int at = v * Threads + thread;
-        if (at * 8 < visible) raw[v] = __ldcs(place + at);
-    }
-    float values[Vectors][8];
-    float largest = -INFINITY;
+    for (int r = 0; r < Rows; ++r) {
+        visible[r] = first_row + r < rows ? visible_columns(first_row + r, columns, causal_rows) : 0;
 #pragma unroll
-    for (int v = 0; v < Vectors; ++v) {
-        unpack<T>(values[v], raw[v], visible - (v * Threads + thread) * 8);
-#pragma unroll
-        for (int i = 0; i < 8; ++i) largest = fmaxf(largest, values[v][i]);
-    }
-    const float reference = largest == -INFINITY ? 0 : largest;
-    Running mine{largest, 0};
-#pragma unroll
-    for (int v = 0; v < Vectors; ++v) {
-#pragma unroll
-        for (int i = 0; i < 8; ++i) {
-            values[v][i] = exp2_fast((values[v][i] - reference) * kLog2E);
-            mine.sum += values[v][i];
+        for (int v = 0; v < Vectors; ++v) {
+            const int at = v * kThreads + thread;
+            if (at * 8 < visible[r]) raw[r][v] = scores[(first_row + r) * row_vectors + at];
         }
     }
-    const Running whole = combine_row<Threads>(mine);
-    const float factor = exp2_fast((reference - whole.maximum) * kLog2E) / whole.sum;
+    float values[Rows][Vectors][8];
+    Running mine[Rows];
+    float reference[Rows];
 #pragma unroll
-    for (int v = 0; v < Vectors; ++v) {
-        const int at = v * Threads + thread;
-        if (at >= vectors) break;
+    for (int r = 0; r < Rows; ++r) {
+        float largest = -INFINITY;
 #pragma unroll
-        for (int i = 0; i < 8; ++i) values[v][i] = at * 8 + i < visible ? values[v][i] * factor : 0;
-        __stcs(place + at, pack_eight<T>(values[v]));
+        for (int v = 0; v < Vectors; ++v) {
+            unpack<T>(values[r][v], raw[r][v], visible[r] - (v * kThreads + thread) * 8);
+#pragma unroll
+            for (int i = 0; i < 8; ++i) largest = fmaxf(largest, values[r][v][i]);
+        }
+        reference[r] = largest == -INFINITY ? 0 : largest;
+        mine[r] = {largest, 0};
+#pragma unroll
+        for (int v = 0; v < Vectors; ++v) {
+#pragma unroll
+            for (int i = 0; i < 8; ++i) {
+                values[r][v][i] = exp2_fast((values[r][v][i] - reference[r]) * kLog2E);
+                mine[r].sum += values[r][v][i];
+            }
+        }
+    }
+    combine_rows<kThreads>(mine);
+#pragma unroll
+    for (int r = 0; r < Rows; ++r) {
+        if (first_row + r >= rows) break;
+        const float factor = exp2_fast((reference[r] - mine[r].maximum) * kLog2E) / mine[r].sum;
+#pragma unroll
+        for (int v = 0; v < Vectors; ++v) {
+            const int at = v * kThreads + thread;
+            if (at >= vectors) break;
+#pragma unroll
+            for (int i = 0; i < 8; ++i)
+                values[r][v][i] = at * 8 + i < visible[r] ? values[r][v][i] * factor : 0;
+            scores[(first_row + r) * row_vectors + at] = pack_eight<T>(values[r][v]);
+        }
     }
 }
 
@@ -128,13 +146,14 @@ __global__ void __launch_bounds__(1024)
     softmax_twice(uint4* scores, int columns, std::int64_t row_vectors, int causal_rows) {
     const int visible = visible_columns(blockIdx.x, columns, causal_rows);
     uint4* place = scores + blockIdx.x * row_vectors;
-    Running mine{-INFINITY, 0};
+    Running mine[1] = {{-INFINITY, 0}};
     float values[8];
     for (int at = threadIdx.x; at * 8 < visible; at += 1024) {
         unpack<T>(values, place[at], visible - at * 8);
-        observe(mine, values);
+        observe(mine[0], values);
     }
-    const Running whole = combine_row<1024>(mine);
+    combine_rows<1024>(mine);
+    const Running whole = mine[0];
     const float inverse = 1 / whole.sum;
     for (int at = threadIdx.x; at * 8 < columns; at += 1024) {
         unpack<T>(values, place[at], visible - at * 8);
@@ -144,33 +163,41 @@ __global__ void __launch_bounds__(1024)
     }
 }
 
-template <class T, int Threads, int Vectors>
+template <class T, int Rows, int Vectors>
 void launch_held(const SoftmaxShape& shape, void* scores, Stream stream) {
-    constexpr int kRows = Threads < 128 ? 128 / Threads : 1;
-    softmax_held<T, Threads, Vectors>
-        <<<static_cast<unsigned>((shape.rows + kRows - 1) / kRows), Threads * kRows, 0, stream>>>(
+    softmax_held<T, Rows, Vectors>
+        <<<static_cast<unsigned>((shape.rows + Rows - 1) / Rows), kThreads, 0, stream>>>(
             static_cast<uint4*>(scores), shape.rows, shape.columns, shape.row_stride / 8, shape.causal_rows);
 }
 
 template <class T>
 void launch(const SoftmaxShape& shape, void* scores, Stream stream) {
-    if (shape.columns <= 256) {
-        launch_held<T, 32, 1>(shape, scores, stream);
-    } else if (shape.columns <= 1024) {
-        launch_held<T, 32, 4>(shape, scores, stream);
-    } else if (shape.columns <= 2048) {
-        launch_held<T, 128, 2>(shape, scores, stream);
-    } else if (shape.columns <= 4096) {
-        launch_held<T, 128, 4>(shape, scores, stream);
-    } else if (shape.columns <= 8192) {
-        launch_held<T, 256, 4>(shape, scores, stream);
-    } else if (shape.columns <= 16384) {
-        launch_held<T, 512, 4>(shape, scores, stream);
-    } else if (shape.columns <= 32768) {
-        launch_held<T, 1024, 4>(shape, scores, stream);
-    } else {
-        softmax_twice<T><<<static_cast<unsigned>(shape.rows), 1024, 0, stream>>>(
-            static_cast<uint4*>(scores), shape.columns, shape.row_stride / 8, shape.causal_rows);
+    switch ((shape.columns + kThreads * 8 - 1) / (kThreads * 8)) {
+        case 1:
+            launch_held<T, 4, 1>(shape, scores, stream);
+            break;
+        case 2:
+            launch_held<T, 1, 2>(shape, scores, stream);
+            break;
+        case 3:
+            launch_held<T, 1, 3>(shape, scores, stream);
+            break;
+        case 4:
+            launch_held<T, 1, 4>(shape, scores, stream);
+            break;
+        case 5:
+            launch_held<T, 1, 5>(shape, scores, stream);
+            break;
+        case 6:
+            launch_held<T, 1, 6>(shape, scores, stream);
+            break;
+        case 7:
+        case 8:
+            launch_held<T, 1, 8>(shape, scores, stream);
+            break;
+        default:
+            softmax_twice<T><<<static_cast<unsigned>(shape.rows), 1024, 0, stream>>>(
+                static_cast<uint4*>(scores), shape.columns, shape.row_stride / 8, shape.causal_rows);
     }
     HEADROOM_CUDA(cudaGetLastError());
 }

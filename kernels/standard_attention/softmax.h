@@ -18,7 +18,8 @@ struct SoftmaxShape {
     int causal_rows = 0;         // > 0: row i sees columns 0 .. (i mod causal_rows) + columns - causal_rows
 };
 
-// One read and one write of the rows up to 32768 columns, two reads beyond.
+// One read and one write of the rows up to 16384 columns; beyond, a second read that mostly
+// finds them in L2.
 void softmax(const SoftmaxShape& shape, void* scores, Stream stream);
 
 }  // namespace headroom::kernels

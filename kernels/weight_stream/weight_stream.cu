@@ -9,12 +9,16 @@
 #include <algorithm>
 
 // Rows of w are the rows of mma tiles (16 to a warp) and the batch their columns (8 to a tile), so w is read
-// once and never transposed. Steps of a few hundred bytes of each row travel through a ring of shared-memory
-// stages; blocks begin at different steps, so that they do not all ask for the same lines of x at once.
+// once and never transposed. Steps of one or two hundred bytes of each row travel through a ring of
+// shared-memory stages; blocks begin at different steps, so that they do not all ask for the same lines of x
+// at once.
 
 namespace headroom::kernels {
 
 namespace {
+
+// Bytes of each row in a step: longer runs suit the memory, but x takes its part of the shared memory.
+constexpr int step_bytes(int tiles) { return tiles == 1 ? 256 : 128; }
 
 struct StreamParameters {
     const unsigned char* x;
@@ -32,7 +36,7 @@ template <int Tiles>
 struct StreamTile {
     static constexpr int kWarps = Tiles <= 2 ? 4 : 8;  // more rows share x where x is large
     static constexpr int kOutputs = kWarps * 16;
-    static constexpr int kRowBytes = Tiles == 1 ? 256 : 128;
+    static constexpr int kRowBytes = step_bytes(Tiles);
     static constexpr int kChunks = kRowBytes / 16;
     static constexpr int kStages = Tiles == 1 ? 3 : Tiles == 2 ? 5 : 4;
     static constexpr int kBlocks = Tiles <= 2 ? 4 : 2;  // on a multiprocessor
@@ -101,7 +105,6 @@ __global__ void __launch_bounds__(StreamTile<Tiles>::kWarps * 32, StreamTile<Til
     };
     // Weights are no kernel's result: their first steps are on the way while the kernel before ends. They all
     // count to the first group of copies.
-    allow_next_kernel();
 #pragma unroll
     for (int step = 0; step < Tile::kStages - 1; ++step) copy_w(step);
     wait_for_previous_kernel();
@@ -143,6 +146,8 @@ __global__ void __launch_bounds__(StreamTile<Tiles>::kWarps * 32, StreamTile<Til
         }
     }
     wait_for_copies<0>();
+    // Not before: blocks of the next kernel that come early fill the multiprocessors unevenly.
+    allow_next_kernel();
 
     const bool whole = gridDim.y == 1;
 #pragma unroll
@@ -176,20 +181,19 @@ __global__ void __launch_bounds__(StreamTile<Tiles>::kWarps * 32, StreamTile<Til
 int tiles_for(int batch) { return batch <= 8 ? 1 : batch <= 16 ? 2 : batch <= 32 ? 4 : 8; }
 int outputs_per_block(int tiles) { return tiles <= 2 ? 64 : 128; }
 int blocks_per_multiprocessor(int tiles) { return tiles <= 2 ? 4 : 2; }
-int row_bytes_per_step(int tiles) { return tiles == 1 ? 256 : 128; }
 
 int all_steps(const WeightStreamShape& shape) {
     const auto bytes = static_cast<std::size_t>(shape.inputs) * size_of(shape.dtype);
-    const auto step = static_cast<std::size_t>(row_bytes_per_step(tiles_for(shape.batch)));
+    const auto step = static_cast<std::size_t>(step_bytes(tiles_for(shape.batch)));
     return static_cast<int>((bytes + step - 1) / step);
 }
 
-// Enough blocks for one full wave, none with fewer than 6 steps, none empty.
+// Enough blocks for one full wave, none with less than 2 KB of each row, none empty.
 int choose_splits(const WeightStreamShape& shape) {
     const int tiles = tiles_for(shape.batch);
     const int blocks = (shape.outputs + outputs_per_block(tiles) - 1) / outputs_per_block(tiles);
     const int resident = device_info().multiprocessors * blocks_per_multiprocessor(tiles);
-    const int most = std::max(1, all_steps(shape) / 6);
+    const int most = std::max(1, all_steps(shape) * step_bytes(tiles) / 2048);
     const int wanted = std::clamp(resident / blocks, 1, most);
     const int steps = (all_steps(shape) + wanted - 1) / wanted;
     return (all_steps(shape) + steps - 1) / steps;
@@ -235,17 +239,15 @@ WeightStream::WeightStream(const WeightStreamShape& shape) : shape_(shape) {
     HEADROOM_REQUIRE(static_cast<std::size_t>(shape.inputs) * size_of(shape.dtype) % 16 == 0,
                      "weight stream: a row is not a multiple of 16 bytes");
     use_product_ = shape.batch > kMostOwnBatch;
-    if (shape.batch > kAlwaysOwnBatch) {
-        MatmulShape product;
-        product.rows = shape.batch;
-        product.columns = shape.outputs;
-        product.depth = shape.inputs;
-        product.input = shape.dtype;
-        try {
-            product_.emplace(product);
-        } catch (const DeviceError&) {
-            if (use_product_) throw;  // the library lacks the shape, and so do we
-        }
+    MatmulShape product;
+    product.rows = shape.batch;
+    product.columns = shape.outputs;
+    product.depth = shape.inputs;
+    product.input = shape.dtype;
+    try {
+        product_.emplace(product);
+    } catch (const DeviceError&) {
+        if (use_product_) throw;  // the library lacks the shape, and so do we
     }
     if (use_product_) return;
     splits_ = choose_splits(shape);

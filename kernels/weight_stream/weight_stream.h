@@ -20,12 +20,12 @@ class WeightStream {
   public:
     explicit WeightStream(const WeightStreamShape& shape);
 
-    // Our own kernel, bound by reading w, runs up to the first batch; cuBLASLt beyond the second; in between
-    // tune() picks the faster, and our own runs without it.
-    static constexpr int kAlwaysOwnBatch = 8;
+    // Up to this batch our own kernel runs, unless tune() found cuBLASLt faster; beyond, cuBLASLt.
     static constexpr int kMostOwnBatch = 64;
 
-    void tune(const void* x, const void* w, void* y, float alpha);  // overwrites y
+    // Overwrites y.
+    void tune(const void* x, const void* w, void* y, float alpha);
+    bool uses_own_kernel() const { return !use_product_; }
     void run(const void* x, const void* w, void* y, float alpha, Stream stream) const;
 
   private:
