@@ -63,22 +63,13 @@ __device__ void merge_parts(const DecodeItem& item, int rows, T* output, const P
     __syncthreads();
     const auto* outputs = reinterpret_cast<const float4*>(partials.outputs) +
                           std::int64_t(item.first_partial) * partials.row_stride * (D / 4);
-    constexpr int kBatch =
-        16;  // loads in flight: the latency of L2, not its bandwidth, is what a merge waits for
     for (int i = threadIdx.x; i < rows * (D / 4); i += kDecodeWarps * 32) {
         const int row = i / (D / 4);
         float4 sum = make_float4(0, 0, 0, 0);
-        for (int first = 0; first < item.parts; first += kBatch) {
-            float4 values[kBatch];
-#pragma unroll
-            for (int j = 0; j < kBatch; ++j) {
-                if (first + j >= item.parts) continue;
-                values[j] = __ldcg(outputs + std::int64_t(first + j) * partials.row_stride * (D / 4) + i);
-            }
-#pragma unroll
-            for (int j = 0; j < kBatch; ++j) {
-                if (first + j < item.parts) add_scaled(sum, weights[(first + j) * rows + row], values[j]);
-            }
+#pragma unroll 8
+        for (int part = 0; part < item.parts; ++part) {
+            add_scaled(sum, weights[part * rows + row],
+                       __ldcg(outputs + std::int64_t(part) * partials.row_stride * (D / 4) + i));
         }
         store_four(output + std::int64_t(i) * 4, sum);
     }
