@@ -3,8 +3,6 @@
 #include "flash_attention/flash_attention.h"
 #include "flash_attention/flash_kernel.cuh"
 
-#include <algorithm>
-
 namespace headroom::kernels {
 
 namespace {
@@ -15,18 +13,6 @@ bool fits() {
            device_info().shared_bytes_per_block;
 }
 
-// Query heads that run side by side. Causal rows are of unequal length and even out better over more heads:
-// as many as have their keys and values in about half of the L2, in whole groups.
-int side_by_side(const AttentionShape& shape) {
-    if (!shape.causal) return 1;
-    const auto kv_bytes =
-        static_cast<std::size_t>(shape.context) * static_cast<std::size_t>(shape.head_dim) * 4;
-    const auto kv_heads =
-        static_cast<int>(std::clamp<std::size_t>(device_info().l2_bytes / 2 / kv_bytes, 1, 4096));
-    const int group = shape.query_heads / shape.kv_heads;
-    return std::min(kv_heads * group, shape.batch * shape.query_heads);
-}
-
 template <class T, class Tile, int D, bool Causal>
 void launch(const AttentionShape& shape, const FlashParameters& parameters, Stream stream) {
     static const bool raised = [] {
@@ -35,12 +21,9 @@ void launch(const AttentionShape& shape, const FlashParameters& parameters, Stre
         return true;
     }();
     static_cast<void>(raised);
-    FlashParameters p = parameters;
-    p.all_heads = shape.batch * shape.query_heads;
-    p.heads_per_group = side_by_side(shape);
-    p.row_blocks = (shape.query_tokens + Tile::kRows - 1) / Tile::kRows;
-    flash_kernel<T, Tile, D, Causal><<<static_cast<unsigned>(p.all_heads * p.row_blocks), Tile::kWarps * 32,
-                                       Tile::kSharedBytes, stream>>>(p);
+    const dim3 grid(static_cast<unsigned>((shape.query_tokens + Tile::kRows - 1) / Tile::kRows),
+                    static_cast<unsigned>(shape.query_heads), static_cast<unsigned>(shape.batch));
+    flash_kernel<T, Tile, D, Causal><<<grid, Tile::kWarps * 32, Tile::kSharedBytes, stream>>>(parameters);
     HEADROOM_CUDA(cudaGetLastError());
 }
 
@@ -92,10 +75,7 @@ void flash_attention(const AttentionShape& shape, const void* query, const void*
                                      shape.query_heads,
                                      shape.kv_heads,
                                      shape.query_tokens,
-                                     shape.context,
-                                     0,
-                                     0,
-                                     0};
+                                     shape.context};
     switch (shape.dtype) {
         case DType::kBf16:
             return launch_typed<__nv_bfloat16>(shape, parameters, stream);

@@ -20,9 +20,6 @@ struct FlashParameters {
     int kv_heads;
     int query_tokens;
     int context;
-    int all_heads;        // batch * query_heads
-    int heads_per_group;  // that run side by side
-    int row_blocks;       // of a head
 };
 
 // 32 query rows to a warp halve the shared-memory reads of K and V for each product. 256-wide heads leave
@@ -60,18 +57,14 @@ __global__ void __launch_bounds__(Tile::kWarps * 32, Tile::kBlocks) flash_kernel
     constexpr int kPairBytes = 16 * D * 2;
     extern __shared__ __align__(1024) unsigned char shared[];
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    // Heads are taken a few at a time, so that their K and V stay in L2; among those the longest causal rows
-    // come first, so that what runs last is short.
-    const int in_group = p.heads_per_group * p.row_blocks;
-    const int first_head = static_cast<int>(blockIdx.x) / in_group * p.heads_per_group;
-    const int heads = min(p.heads_per_group, p.all_heads - first_head);
-    const int place_in_group = static_cast<int>(blockIdx.x) % in_group;
-    const int block = p.row_blocks - 1 - place_in_group / heads;
-    const int head = first_head + place_in_group % heads;  // of all sequences
-    const int kv_head = head / (p.query_heads / p.kv_heads);
+    // The longest causal rows first: what runs last is short.
+    const int block = Causal ? static_cast<int>(gridDim.x - 1 - blockIdx.x) : static_cast<int>(blockIdx.x);
     const int first_row = block * Tile::kRows;
-    const std::int64_t query_offset = (std::int64_t(head) * p.query_tokens + first_row) * D;
-    const std::int64_t kv_offset = std::int64_t(kv_head) * p.context * D;
+    const int head = blockIdx.y;
+    const int kv_head = head / (p.query_heads / p.kv_heads);
+    const std::int64_t query_offset =
+        ((std::int64_t(blockIdx.z) * p.query_heads + head) * p.query_tokens + first_row) * D;
+    const std::int64_t kv_offset = (std::int64_t(blockIdx.z) * p.kv_heads + kv_head) * p.context * D;
     const T* keys = static_cast<const T*>(p.keys) + kv_offset;
     const T* values = static_cast<const T*>(p.values) + kv_offset;
 
