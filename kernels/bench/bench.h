@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "measure/measure.h"
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+namespace headroom::kernels {
+
+// Every operator against its double-precision reference on fresh random inputs; prints one line each and
+// returns the number that failed. `quick`: small sizes, fit for compute-sanitizer.
+int verify_all(bool quick, std::uint64_t seed);
+
+// Named lists of cases; throws DeviceError for an unknown name.
+std::vector<Case> suite(const std::string& name);
+
+// Times the cases, prints a table and appends what it measured. Returns the failures.
+int time_cases(const std::vector<Case>& cases, DataPool& pool, std::vector<CaseResult>& results);
+
+void print_ceilings(const Ceilings& ceilings);
+
+// A measurement file (validate/README.md tells its keys). `ceilings` may be null.
+void write_measured(std::FILE* file, const Environment& environment, const Ceilings* ceilings,
+                    const std::vector<CaseResult>& results);
+
+}  // namespace headroom::kernels

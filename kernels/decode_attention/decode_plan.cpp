@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/error.h"
+#include "decode_attention/decode_attention.h"
+#include "decode_attention/decode_limits.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace headroom::kernels {
+
+namespace {
+
+constexpr int kGrain = 64;  // tokens: one step of a block's four warps
+
+int divide_up(int a, int b) { return (a + b - 1) / b; }
+
+struct Candidate {
+    int chunk = 0;
+    double cost = 0;
+};
+
+// Time of a plan in tokens per resident block. Blocks that start up and drain cost about 64 tokens; a partial
+// result costs its writing and reading (2 rows of fp32 for each query row, against 1 token of two 16-bit
+// rows); and the block that merges reads all parts at about 2.5 times the rate at which one of many streams
+// tokens.
+double plan_cost(const DecodeShape& shape, int units_per_sequence, int rows, int resident, int chunk) {
+    double items = 0, work = 0, longest = 0;
+    for (const int length : shape.lengths) {
+        const int parts = divide_up(length, chunk);
+        const double each = divide_up(divide_up(length, parts), kGrain) * kGrain;
+        const double cost = each + 64 + (parts > 1 ? 2.0 * rows : 0.0);
+        const double merge = parts > 1 ? 0.4 * rows * parts : 0.0;
+        items += static_cast<double>(parts) * units_per_sequence;
+        work += (cost * parts + merge) * units_per_sequence;
+        longest = std::max(longest, cost + merge);
+    }
+    const double waves = items / resident;
+    return std::min(std::ceil(waves) * longest, work / resident + 0.5 * longest);
+}
+
+int choose_chunk(const DecodeShape& shape, int units_per_sequence, int rows, int resident) {
+    const int longest = *std::max_element(shape.lengths.begin(), shape.lengths.end());
+    const int most_parts = std::min({kMaxParts, kMaxPartRows / rows, divide_up(longest, kGrain)});
+    Candidate best;
+    for (int parts = 1; parts <= most_parts; ++parts) {
+        const int chunk = divide_up(divide_up(longest, parts), kGrain) * kGrain;
+        const double cost = plan_cost(shape, units_per_sequence, rows, resident, chunk);
+        if (best.chunk == 0 || cost < best.cost) best = {chunk, cost};
+    }
+    return best.chunk;
+}
+
+std::vector<DecodeItem> make_items(const DecodeShape& shape, int slices, int chunk) {
+    std::vector<DecodeItem> items;
+    int unit = 0, partial = 0;
+    const int units = shape.kv_heads * slices;
+    for (int sequence = 0; sequence < static_cast<int>(shape.lengths.size()); ++sequence) {
+        const int length = shape.lengths[static_cast<std::size_t>(sequence)];
+        const int each = divide_up(divide_up(length, divide_up(length, chunk)), kGrain) * kGrain;
+        const int parts = divide_up(length, each);
+        for (int part = 0; part < parts; ++part) {
+            for (int head_slice = 0; head_slice < units; ++head_slice) {
+                items.push_back({sequence, head_slice, part * each, std::min(length, (part + 1) * each),
+                                 unit + head_slice, part, parts, partial + head_slice * parts});
+            }
+        }
+        unit += units;
+        if (parts > 1) partial += units * parts;
+    }
+    // Longest first, so that the last blocks to run are short; otherwise neighbours in memory run together.
+    std::stable_sort(items.begin(), items.end(), [](const DecodeItem& a, const DecodeItem& b) {
+        return a.end - a.begin > b.end - b.begin;
+    });
+    return items;
+}
+
+void require_valid(const DecodeShape& shape) {
+    HEADROOM_REQUIRE(!shape.lengths.empty(), "decode attention: no sequences");
+    HEADROOM_REQUIRE(*std::min_element(shape.lengths.begin(), shape.lengths.end()) >= 1,
+                     "decode attention: a sequence has no tokens");
+    HEADROOM_REQUIRE(shape.kv_heads > 0 && shape.query_heads % shape.kv_heads == 0,
+                     "decode attention: query heads are not a multiple of the KV heads");
+    HEADROOM_REQUIRE(shape.head_dim == 64 || shape.head_dim == 128 || shape.head_dim == 256,
+                     "decode attention: the head dimension is not 64, 128 or 256");
+    HEADROOM_REQUIRE(shape.dtype == DType::kBf16 || shape.dtype == DType::kFp16,
+                     "decode attention: the type is not bf16 or fp16");
+}
+
+}  // namespace
+
+DecodePlan::DecodePlan(DecodeShape shape, const DecodePlanOptions& options) : shape_(std::move(shape)) {
+    require_valid(shape_);
+    slices_ = divide_up(shape_.group(), kMaxRows);
+    rows_per_slice_ = divide_up(shape_.group(), slices_);
+    const auto& device = device_info();
+    const auto block_bytes = static_cast<std::size_t>(decode_shared_bytes(shape_.head_dim)) + 2048;
+    const auto per_multiprocessor = std::clamp<std::size_t>(
+        device.shared_bytes_per_multiprocessor / block_bytes, 1, kBlocksPerMultiprocessor);
+    const int resident = device.multiprocessors * static_cast<int>(per_multiprocessor);
+    const int chunk = options.chunk_tokens > 0
+                          ? options.chunk_tokens
+                          : choose_chunk(shape_, shape_.kv_heads * slices_, rows_per_slice_, resident);
+    chunk_tokens_ = divide_up(chunk, kGrain) * kGrain;
+    const auto items = make_items(shape_, slices_, chunk_tokens_);
+    items_ = static_cast<int>(items.size());
+    std::size_t partials = 0;
+    for (const auto& item : items) {
+        HEADROOM_REQUIRE(item.parts * rows_per_slice_ <= kMaxPartRows,
+                         "decode attention: the chunk is too short");
+        if (item.parts > 1) ++partials;
+    }
+    item_buffer_ = upload(items);
+    const std::size_t rows = partials * static_cast<std::size_t>(rows_per_slice_);
+    output_buffer_ = DeviceBuffer(rows * static_cast<std::size_t>(shape_.head_dim) * sizeof(float));
+    sum_buffer_ = DeviceBuffer(rows * sizeof(float));
+    const std::size_t units = shape_.lengths.size() * static_cast<std::size_t>(shape_.kv_heads * slices_);
+    counter_buffer_ = upload(std::vector<int>(units, 0));
+}
+
+}  // namespace headroom::kernels

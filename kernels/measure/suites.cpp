@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/measure.h"
+
+#include <algorithm>
+#include <array>
+#include <random>
+#include <set>
+
+namespace headroom::kernels {
+
+namespace {
+
+Case transfer(CaseKind op, std::size_t bytes) {
+    Case c;
+    c.op = op;
+    c.bytes = bytes;
+    return c;
+}
+
+Case decode(CaseKind op, DType type, int query_heads, int kv_heads, int head_dim, int batch, int context,
+            int block_tokens = 16, bool ragged = false) {
+    Case c;
+    c.op = op;
+    c.dtype = type;
+    c.query_heads = query_heads;
+    c.kv_heads = kv_heads;
+    c.head_dim = head_dim;
+    c.batch = batch;
+    c.context = context;
+    c.block_tokens = block_tokens;
+    c.ragged = ragged;
+    return c;
+}
+
+Case prefill(CaseKind op, DType type, int batch, int query_heads, int kv_heads, int head_dim,
+             int query_tokens, int context, bool causal) {
+    Case c = decode(op, type, query_heads, kv_heads, head_dim, batch, context);
+    c.query_tokens = query_tokens;
+    c.causal = causal;
+    return c;
+}
+
+Case weights(DType type, int batch, int inputs, int outputs) {
+    Case c;
+    c.op = CaseKind::kWeightStream;
+    c.dtype = type;
+    c.batch = batch;
+    c.inputs = inputs;
+    c.outputs = outputs;
+    return c;
+}
+
+// Device memory that a case takes with its scores and, for small ones, its rotating copies.
+double footprint(const Case& c) {
+    const double floor = 1.2e9;
+    const double work = work_of(c).bytes;
+    return c.op == CaseKind::kStandardAttention ? work / 2 + floor : work + floor;
+}
+
+std::vector<Case> that_fit(std::vector<Case> cases, std::size_t memory_bytes) {
+    const double room = std::min(36e9, 0.4 * static_cast<double>(memory_bytes));
+    std::erase_if(cases, [&](const Case& c) { return footprint(c) > room; });
+    return cases;
+}
+
+// The engine's raw numbers: distributions differ between standard libraries.
+class Draw {
+  public:
+    template <class T, std::size_t N>
+    T one_of(const std::array<T, N>& values) {
+        return values[generator_() % N];
+    }
+    bool one_in(unsigned n) { return generator_() % n == 0; }
+
+  private:
+    std::mt19937 generator_{20261129};
+};
+
+constexpr std::array<std::pair<int, int>, 12> kHeads{{{32, 8},
+                                                      {28, 4},
+                                                      {40, 8},
+                                                      {64, 8},
+                                                      {32, 32},
+                                                      {40, 40},
+                                                      {16, 2},
+                                                      {96, 8},
+                                                      {48, 1},
+                                                      {24, 8},
+                                                      {16, 16},
+                                                      {64, 4}}};
+
+void draw_decodes(std::vector<Case>& cases, Draw& draw, int count) {
+    constexpr std::array kBatches{2, 3, 6, 12, 24, 40, 48, 96, 160, 224};
+    constexpr std::array kContexts{300, 700, 1500, 2500, 3000, 5000, 6000, 12000, 24000, 50000};
+    constexpr std::array kBlocks{8, 16, 16, 32, 64, 128};
+    constexpr std::array kDims{64, 128, 128, 128, 128, 256};
+    std::set<std::string> seen;
+    while (count > 0) {
+        const auto [query_heads, kv_heads] = draw.one_of(kHeads);
+        const CaseKind op = draw.one_in(4) ? CaseKind::kDecodeAttention : CaseKind::kPagedDecodeAttention;
+        const DType type = draw.one_in(4) ? DType::kFp16 : DType::kBf16;
+        const int dim = draw.one_of(kDims), batch = draw.one_of(kBatches), context = draw.one_of(kContexts);
+        const Case c = decode(op, type, query_heads, kv_heads, dim, batch, context, draw.one_of(kBlocks),
+                              draw.one_in(3));
+        const double bytes = work_of(c).bytes;
+        if (bytes < 2e6 || bytes > 12e9 || !seen.insert(describe(c)).second) continue;
+        cases.push_back(c);
+        --count;
+    }
+}
+
+void draw_prefills(std::vector<Case>& cases, Draw& draw, int count) {
+    constexpr std::array kBatches{1, 1, 2, 3, 5};
+    constexpr std::array kTokens{384, 1000, 1536, 2500, 3072, 5000, 6144, 12288};
+    constexpr std::array kDims{64, 128, 128, 128, 256};
+    std::set<std::string> seen;
+    while (count > 0) {
+        const auto [query_heads, kv_heads] = draw.one_of(kHeads);
+        const int tokens = draw.one_of(kTokens);
+        // A third of them continue a cached context, as a chunked prefill or a prefix hit does.
+        const int context = draw.one_in(3) ? tokens + draw.one_of(kTokens) : tokens;
+        const Case c = prefill(CaseKind::kFlashAttention, draw.one_in(4) ? DType::kFp16 : DType::kBf16,
+                               draw.one_of(kBatches), query_heads, kv_heads, draw.one_of(kDims), tokens,
+                               context, !draw.one_in(3));
+        if (work_of(c).flop > 2e13 || !seen.insert(describe(c)).second) continue;
+        cases.push_back(c);
+        --count;
+    }
+}
+
+void draw_weights(std::vector<Case>& cases, Draw& draw, int count) {
+    // Layers of 7B to 70B models: (inputs, outputs).
+    constexpr std::array<std::pair<int, int>, 10> kLayers{{{4096, 14336},
+                                                           {14336, 4096},
+                                                           {4096, 6144},
+                                                           {5120, 27648},
+                                                           {13824, 5120},
+                                                           {3584, 18944},
+                                                           {8192, 10240},
+                                                           {28672, 8192},
+                                                           {7168, 4096},
+                                                           {2880, 5760}}};
+    constexpr std::array kBatches{1, 2, 3, 6, 12, 24, 48, 96, 192, 384, 768, 1536, 3072};
+    std::set<std::string> seen;
+    while (count > 0) {
+        const auto [inputs, outputs] = draw.one_of(kLayers);
+        const Case c =
+            weights(draw.one_in(3) ? DType::kFp8E4M3 : DType::kBf16, draw.one_of(kBatches), inputs, outputs);
+        if (!seen.insert(describe(c)).second) continue;
+        cases.push_back(c);
+        --count;
+    }
+}
+
+}  // namespace
+
+std::vector<Case> calibration_cases(std::size_t memory_bytes) {
+    std::vector<Case> cases;
+    for (const int mebibytes : {4, 16, 64, 256, 2048}) {
+        for (const CaseKind op : {CaseKind::kRead, CaseKind::kWrite, CaseKind::kCopy}) {
+            cases.push_back(transfer(op, static_cast<std::size_t>(mebibytes) << 20));
+        }
+    }
+    for (const auto& [query_heads, kv_heads] : {std::pair{32, 8}, {32, 32}, {64, 8}}) {
+        for (const auto& [batch, context] :
+             {std::pair{1, 1024}, {1, 8192}, {4, 4096}, {16, 4096}, {64, 2048}, {64, 8192}}) {
+            cases.push_back(decode(CaseKind::kPagedDecodeAttention, DType::kBf16, query_heads, kv_heads, 128,
+                                   batch, context));
+        }
+    }
+    for (const auto& [batch, context] : {std::pair{1, 4096}, {8, 8192}, {64, 4096}}) {
+        cases.push_back(decode(CaseKind::kDecodeAttention, DType::kBf16, 32, 8, 128, batch, context));
+    }
+    for (const int dim : {64, 128, 256}) {
+        for (const bool causal : {false, true}) {
+            cases.push_back(
+                prefill(CaseKind::kFlashAttention, DType::kBf16, 8, 16, 16, dim, 512, 512, causal));
+            cases.push_back(
+                prefill(CaseKind::kFlashAttention, DType::kBf16, 2, 16, 16, dim, 4096, 4096, causal));
+        }
+    }
+    for (const int tokens : {1024, 4096}) {
+        cases.push_back(
+            prefill(CaseKind::kStandardAttention, DType::kFp16, 1, 8, 8, 128, tokens, tokens, false));
+        cases.push_back(prefill(CaseKind::kSoftmax, DType::kFp16, 1, 8, 8, 128, tokens, tokens, false));
+    }
+    for (const int batch : {1, 8, 32, 128, 1024}) {
+        cases.push_back(weights(DType::kBf16, batch, 4096, 4096));
+        cases.push_back(weights(DType::kBf16, batch, 8192, 8192));
+        cases.push_back(weights(DType::kFp8E4M3, batch, 8192, 8192));
+    }
+    return that_fit(std::move(cases), memory_bytes);
+}
+
+std::vector<Case> validation_cases(std::size_t memory_bytes) {
+    std::vector<Case> cases;
+    for (const int megabytes : {3, 12, 50, 200, 800, 3000}) {
+        for (const CaseKind op : {CaseKind::kRead, CaseKind::kWrite, CaseKind::kCopy}) {
+            cases.push_back(transfer(op, static_cast<std::size_t>(megabytes) * 1'000'000 / 16 * 16));
+        }
+    }
+    Draw draw;
+    draw_decodes(cases, draw, 110);
+    draw_prefills(cases, draw, 40);
+    draw_weights(cases, draw, 60);
+    for (const auto& [heads, tokens] : {std::pair{8, 2000}, {8, 3000}, {16, 5000}, {8, 8192}, {32, 1500}}) {
+        for (const DType type : {DType::kFp16, DType::kBf16}) {
+            cases.push_back(
+                prefill(CaseKind::kStandardAttention, type, 1, heads, heads, 128, tokens, tokens, false));
+            cases.push_back(prefill(CaseKind::kSoftmax, type, 1, heads, heads, 128, tokens, tokens, false));
+        }
+    }
+    return that_fit(std::move(cases), memory_bytes);
+}
+
+}  // namespace headroom::kernels
