@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <string>
-
 #include "check.h"
 #include "io/catalogue.h"
 #include "io/engine_yaml.h"
 #include "io/hardware_yaml.h"
 #include "io/model_reader.h"
+
+#include <string>
 
 namespace headroom::test {
 
