@@ -8,7 +8,7 @@ namespace {
 
 Fact<double> figure(MapReader& map, std::string_view key, const std::vector<Source>& sources, double low,
                     double high) {
-    const auto fact = map.plain_fact(key, sources, true).value_or(Fact<double>{});
+    auto fact = map.plain_fact(key, sources, true).value_or(Fact<double>{});
     if (fact.value < low || fact.value > high) {
         map.fault(key, fmt::format("{} is out of range; {} to {} is allowed", fact.value, low, high));
     }
