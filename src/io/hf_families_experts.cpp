@@ -145,6 +145,57 @@ void minimax_m2(HfReading& r) {
     if (r.config.flag({"use_mtp"}, false)) add_prediction(r, modules, layer, 3);
 }
 
+// An indexer without weights of its heads picks whole blocks; its keys are cached at 16 bits, once for all
+// heads.
+void minimax_m3(HfReading& r) {
+    const HfTrunk t = read_trunk(r);
+    SoftmaxAttention dense = grouped_attention(t);
+    if (r.config.flag({"use_qk_norm"}, false)) {
+        dense.qk_norm =
+            r.config.text({"qk_norm_type"}, "per_head") == "per_head" ? QkNorm::head : QkNorm::projection;
+    }
+    if (r.config.flag({"attention_output_gate"}, false)) dense.gate = OutputGate::element;
+    SoftmaxAttention sparse = dense;
+    std::vector<std::int64_t> sparse_layers(static_cast<std::size_t>(t.layers), 0);
+    if (auto s = r.config.map("sparse_attention_config"); s && s->flag({"use_sparse_attention"}, true)) {
+        Indexer indexer;
+        indexer.heads = static_cast<int>(s->count({"sparse_num_index_heads"}));
+        indexer.dim = static_cast<int>(s->count({"sparse_index_dim"}));
+        indexer.top_k = static_cast<int>(s->count({"sparse_topk_blocks"}) * s->count({"sparse_block_size"}));
+        indexer.key_bits = 16;
+        indexer.weights = false;
+        sparse.indexer = indexer;
+        sparse_layers = s->maybe_counts({"sparse_attention_freq"}).value_or(sparse_layers);
+        for (const auto* key :
+             {"sparse_disable_index_value", "sparse_score_type", "sparse_init_block", "sparse_local_block"})
+            s->ignore(key);
+    }
+    MixtureOfExperts moe = read_experts(
+        r, {.intermediate = read_intermediate(r), .router_bias = r.config.flag({"use_routing_bias"}, false)});
+    moe.shared_intermediate = r.config.count_or({"shared_intermediate_size"}, moe.shared_intermediate);
+    r.config.ignore("moe_intermediate_size");
+    const auto moe_layers = r.config.maybe_counts({"moe_layer_freq"}).value_or(std::vector<std::int64_t>{});
+    const DenseFeedForward wide{.intermediate = r.config.count({"dense_intermediate_size"})};
+    r.config.ignore("first_k_dense_replace");
+    if (moe_layers.size() != static_cast<std::size_t>(t.layers) ||
+        sparse_layers.size() != moe_layers.size()) {
+        r.config.fault("moe_layer_freq", "one entry for each layer is needed, in sparse_attention_freq too");
+        return;
+    }
+    for (std::size_t i = 0; i < moe_layers.size(); ++i) {
+        Layer layer{.name = moe_layers[i] != 0 ? "experts" : "dense",
+                    .mixer = sparse_layers[i] != 0 ? sparse : dense};
+        if (moe_layers[i] != 0)
+            layer.feed_forward = moe;
+        else
+            layer.feed_forward = wide;
+        add_layer(r.model, layer);
+    }
+    const auto modules = r.config.count_or({"num_mtp_modules"}, 0);
+    add_prediction(r, r.config.count_or({"num_nextn_predict_layers"}, modules),
+                   {.name = "prediction", .mixer = dense, .feed_forward = moe}, 3);
+}
+
 void gpt_oss(HfReading& r) {
     const HfTrunk t = read_trunk(r, {.max_context = 131072});
     SoftmaxAttention a = grouped_attention(t);
@@ -287,13 +338,22 @@ void step3(HfReading& r) {
 }
 
 constexpr std::array kFamilies{
-    HfFamily{"mixtral", mixtral},         HfFamily{"qwen2_moe", qwen2_moe},
-    HfFamily{"qwen3_moe", qwen3_moe},     HfFamily{"qwen3_vl_moe_text", qwen3_moe},
-    HfFamily{"deepseek", deepseek},       HfFamily{"glm4_moe", glm4_moe},
-    HfFamily{"glm4v_moe_text", glm4_moe}, HfFamily{"minimax_m2", minimax_m2},
-    HfFamily{"gpt_oss", gpt_oss},         HfFamily{"llama4_text", llama4},
-    HfFamily{"hunyuan", hunyuan},         HfFamily{"mimo_v2_flash", mimo_v2},
-    HfFamily{"step3p5", step3},           HfFamily{"step3p7", step3},
+    HfFamily{"mixtral", mixtral},
+    HfFamily{"qwen2_moe", qwen2_moe},
+    HfFamily{"qwen3_moe", qwen3_moe},
+    HfFamily{"qwen3_vl_moe_text", qwen3_moe},
+    HfFamily{"deepseek", deepseek},
+    HfFamily{"glm4_moe", glm4_moe},
+    HfFamily{"glm4v_moe_text", glm4_moe},
+    HfFamily{"minimax_m2", minimax_m2},
+    HfFamily{"gpt_oss", gpt_oss},
+    HfFamily{"minimax_m3", minimax_m3},
+    HfFamily{"minimax_m3_vl", minimax_m3},
+    HfFamily{"llama4_text", llama4},
+    HfFamily{"hunyuan", hunyuan},
+    HfFamily{"mimo_v2_flash", mimo_v2},
+    HfFamily{"step3p5", step3},
+    HfFamily{"step3p7", step3},
 };
 
 }  // namespace

@@ -120,6 +120,13 @@ void kimi_linear(HfReading& r) {
     const auto delta_layers = linear->maybe_counts({"kda_layers"}).value_or(std::vector<std::int64_t>{});
     MixtureOfExperts moe = read_experts(r, {.router_bias = true});
     if (const auto width = r.config.maybe_count({"routed_expert_hidden_size"})) moe.latent = *width;
+    const bool latent_norm = r.config.flag({"latent_moe_use_norm"}, false);
+    if (r.config.count_or({"attn_res_block_size"}, 0) > 0) {
+        r.config.ignore("attn_res_block_size");
+        r.notes.emplace_back(
+            "attention over the residuals of earlier blocks is not counted: a vector per layer and a few "
+            "operations per channel");
+    }
     const int dense = dense_layers_first(r, layers);
     const auto in = [](const std::vector<std::int64_t>& list, int i) {
         return std::find(list.begin(), list.end(), i + 1) != list.end();
@@ -138,6 +145,8 @@ void kimi_linear(HfReading& r) {
         if (i < dense) {
             layer.feed_forward = DenseFeedForward{.intermediate = read_intermediate(r)};
             layer.name += "-dense";
+        } else if (latent_norm) {
+            layer.extras.push_back({"latent_norm", moe.latent, 1, Role::norm, false});
         }
         add_layer(r.model, layer);
     }

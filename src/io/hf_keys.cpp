@@ -40,6 +40,8 @@ constexpr std::array kHarmless{
     "apply_query_key_layer_scaling"sv,
     "use_gemma_norm"sv,
     "softmax_scale"sv,
+    "gate_lower_bound"sv,
+    "activation_situ_linear_beta"sv,
     "dim_model_base"sv,
     "embeddings_scale_by_sqrt_dim"sv,
     "residual_in_fp32"sv,
