@@ -176,7 +176,8 @@ void apply_quantization(const QuantRules& rules, const std::string& type, Model&
         layers.push_back(book.of_layer(layer, type, "layers." + std::to_string(i) + "."));
     }
     model.formats = common_formats(layers, plain);
-    if (rules.head && !model.tied_embeddings) model.formats[Role::head] = book.of({"lm_head"});
+    if (rules.head && !model.tied_embeddings)
+        model.formats[Role::head] = book.of({"lm_head", "language_model.lm_head"});
     const Model before = model;
     model.kinds.clear();
     model.layout.clear();
@@ -193,7 +194,7 @@ void apply_quantization(const QuantRules& rules, const std::string& type, Model&
     }
     const auto layout = model.layout;
     Layer stored = stored_as(last, formats, model.formats);
-    stored.name = last.name;
+    stored.name = stored.formats ? "prediction" : last.name;
     add_layer(model, stored);
     model.prediction.kind = model.layout.back();
     model.layout = layout;
