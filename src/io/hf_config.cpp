@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 namespace {
 
 const HfFamily* find_family(std::string_view type) {
-    for (const auto families : {hf_dense_families(), hf_early_families()}) {
+    for (const auto families : hf_families()) {
         for (const HfFamily& family : families) {
             if (family.model_type == type) return &family;
         }
@@ -26,7 +26,7 @@ const HfFamily* find_family(std::string_view type) {
 
 std::vector<std::string> known_types() {
     std::vector<std::string> types;
-    for (const auto families : {hf_dense_families(), hf_early_families()}) {
+    for (const auto families : hf_families()) {
         for (const HfFamily& family : families) types.emplace_back(family.model_type);
     }
     return types;

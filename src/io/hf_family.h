@@ -63,6 +63,23 @@ void add_layers(Model& model, int count, const Layer& layer);
 /// A window that is no shorter than the context is none.
 std::int64_t useful_window(const Model& model, std::int64_t window);
 
+/// How a family says what its experts are.
+struct HfExperts {
+    std::int64_t intermediate = 0;  ///< of one expert; 0: moe_intermediate_size says
+    bool router_bias = false;
+    bool gated = true;
+};
+MixtureOfExperts read_experts(HfReading& r, const HfExperts& keys);
+
+/// first_k_dense_replace, no more than there are layers.
+int dense_layers_first(HfReading& r, int layers);
+
+LatentAttention read_latent(HfReading& r, int heads);
+
+/// Layers for multi-token prediction: each projects token and hidden state, with norms of its own, and is
+/// otherwise like `layer`.
+void add_prediction(HfReading& r, std::int64_t count, const Layer& layer, int extra_norms);
+
 struct HfFamily {
     std::string_view model_type;
     void (*read)(HfReading&);
@@ -71,6 +88,13 @@ struct HfFamily {
 /// Every model_type that is understood, by file.
 std::span<const HfFamily> hf_dense_families();
 std::span<const HfFamily> hf_early_families();
+std::span<const HfFamily> hf_expert_families();
+std::span<const HfFamily> hf_latent_families();
+std::span<const HfFamily> hf_hybrid_families();
+std::span<const HfFamily> hf_gemma_families();
+
+/// All of them.
+std::vector<std::span<const HfFamily>> hf_families();
 
 /// Model types that are known and refused, with the reason.
 struct HfRefusal {

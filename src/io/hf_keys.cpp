@@ -40,6 +40,10 @@ constexpr std::array kHarmless{
     "apply_query_key_layer_scaling"sv,
     "use_gemma_norm"sv,
     "softmax_scale"sv,
+    "gate_lower_bound"sv,
+    "activation_situ_linear_beta"sv,
+    "dim_model_base"sv,
+    "embeddings_scale_by_sqrt_dim"sv,
     "residual_in_fp32"sv,
     "rescale_prenorm_residual"sv,
     "norm_topk_prob"sv,
@@ -58,8 +62,8 @@ constexpr std::array kHarmlessBeginnings{
     "tokenizer_"sv, "init_"sv,   "time_step_"sv, "id2label"sv, "label2id"sv,   "task_specific"sv,
 };
 constexpr std::array kHarmlessEndings{
-    "_eps"sv,   "_epsilon"sv, "_theta"sv,     "_multiplier"sv, "_dropout"sv,
-    "_pdrop"sv, "_prob"sv,    "_base_freq"sv, "_token_id"sv,   "_coef"sv,
+    "_eps"sv,  "_epsilon"sv,   "_theta"sv,    "_multiplier"sv, "_dropout"sv,        "_pdrop"sv,
+    "_prob"sv, "_base_freq"sv, "_token_id"sv, "_coef"sv,       "_scaling_factor"sv,
 };
 
 constexpr std::array kWords{

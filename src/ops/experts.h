@@ -31,4 +31,13 @@ inline double expected_experts(double held, double experts, double top_k, double
     return held * (1 - std::pow(1 - top_k / experts, tokens));
 }
 
+/// Routing is not quite uniform: with popularity falling as 1 / rank^skew (Zipf), fewer experts are touched.
+/// `high` is the uniform figure, which none exceeds; `low` has twice the skew.
+struct DistinctExperts {
+    double low = 0;
+    double expected = 0;
+    double high = 0;
+};
+DistinctExperts distinct_experts(double held, double experts, double top_k, double tokens, double skew);
+
 }  // namespace headroom

@@ -2,6 +2,7 @@
 #include "ops/kv_law.h"
 
 #include <cmath>
+#include <limits>
 
 namespace headroom {
 
@@ -43,7 +44,8 @@ std::int64_t longest_context(const ModelKv& kv, Bytes room, std::int64_t limit) 
 
 std::int64_t most_sequences(const ModelKv& kv, Bytes room, double context) {
     const Bytes each = kv_bytes(kv, context);
-    if (each <= Bytes{} || room <= Bytes{}) return 0;
+    if (room <= Bytes{}) return 0;
+    if (each <= Bytes{}) return std::numeric_limits<std::int64_t>::max();
     return static_cast<std::int64_t>(std::floor(room / each));
 }
 

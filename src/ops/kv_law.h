@@ -42,7 +42,7 @@ Bytes fixed_part(const ModelKv& kv);
 /// -1 when not even the states fit; `limit` when the cache stops growing or the limit is reached first.
 std::int64_t longest_context(const ModelKv& kv, Bytes room, std::int64_t limit);
 
-/// The most sequences of `context` tokens that fit into `room`.
+/// The most sequences of `context` tokens that fit into `room`; the largest number when they keep nothing.
 std::int64_t most_sequences(const ModelKv& kv, Bytes room, double context);
 
 }  // namespace headroom

@@ -114,9 +114,9 @@ Bytes stage_weight_bytes(const Shard& shard, std::size_t stage) {
     const Model& part = shard.stages[stage];
     Bytes sum = weight_bytes(part);
     // A stage without embedding or head does not hold them; a tied pair is held where either is needed.
-    const Bytes table = static_cast<double>(part.vocabulary) * static_cast<double>(part.hidden) *
+    const Bytes table = static_cast<double>(part.vocabulary) * static_cast<double>(embedding_width(part)) *
                         bytes_per_element(part.formats[Role::embedding]);
-    const Bytes head = static_cast<double>(part.vocabulary) * static_cast<double>(part.hidden) *
+    const Bytes head = static_cast<double>(part.vocabulary) * static_cast<double>(embedding_width(part)) *
                        bytes_per_element(part.formats[Role::head]);
     if (part.tied_embeddings) {
         if (!shard.has_embedding[stage] && !shard.has_head[stage]) sum -= table;

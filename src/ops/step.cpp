@@ -51,7 +51,7 @@ std::vector<Operator> products(const Context& c, const Layer& layer, const std::
         Matmul op{.rows = c.rows, .outputs = outputs, .inputs = static_cast<double>(t.columns)};
         if (t.role == Role::expert)
             op = expert_product(c, std::get<MixtureOfExperts>(layer.feed_forward), t, outputs);
-        op.weights = formats[t.role];
+        op.weights = format_of(formats, t);
         op.activation = c.part.activation;
         found.push_back({t.product, op, 1});
     }
@@ -127,7 +127,8 @@ std::vector<Operator> step_operators(const Shard& shard, std::size_t stage, cons
     std::vector<Operator> all;
     if (shard.has_embedding[stage]) {
         Stream lookup;  // one row of the table per token
-        lookup.work.weights = c.rows * width * bytes_per_element(part.formats[Role::embedding]);
+        lookup.work.weights = c.rows * static_cast<double>(embedding_width(part)) *
+                              bytes_per_element(part.formats[Role::embedding]);
         lookup.work.activations = c.rows * width * c.activation;
         all.push_back({"embedding", lookup, 1});
     }
@@ -151,7 +152,7 @@ std::vector<Operator> step_operators(const Shard& shard, std::size_t stage, cons
     if (shard.has_head[stage]) {
         const Matmul head{.rows = sampled(batch),
                           .outputs = double(part.vocabulary),
-                          .inputs = width,
+                          .inputs = static_cast<double>(embedding_width(part)),
                           .weights = part.formats[part.tied_embeddings ? Role::embedding : Role::head],
                           .activation = part.activation};
         all.push_back({"lm_head", head, 1});

@@ -87,15 +87,20 @@ const Formats& formats_of(const Model& model, const Layer& layer) {
     return layer.formats ? *layer.formats : model.formats;
 }
 
+const StorageFormat& format_of(const Formats& formats, const Tensor& t) {
+    const bool bias_of_expert = t.role == Role::expert && t.product.empty();
+    return formats[bias_of_expert ? Role::norm : t.role];
+}
+
 Bytes weight_bytes(const Model& model) {
     Bytes sum;
     for (const Tensor& t : outer_tensors(model))
-        sum += parameters(t) * bytes_per_element(model.formats[t.role]);
+        sum += parameters(t) * bytes_per_element(format_of(model.formats, t));
     const std::vector<int> counts = layers_per_kind(model);
     for (std::size_t i = 0; i < model.kinds.size(); ++i) {
         const Formats& formats = formats_of(model, model.kinds[i]);
         for (const Tensor& t : layer_tensors(model, model.kinds[i])) {
-            sum += counts[i] * parameters(t) * bytes_per_element(formats[t.role]);
+            sum += counts[i] * parameters(t) * bytes_per_element(format_of(formats, t));
         }
     }
     return sum;

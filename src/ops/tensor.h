@@ -46,6 +46,9 @@ ParameterCount count_parameters(const Model& model);
 /// included.
 Bytes weight_bytes(const Model& model);
 
+/// How a tensor is stored: as its role says, but biases beside a quantized product stay as norms are.
+const StorageFormat& format_of(const Formats& formats, const Tensor& tensor);
+
 /// The formats that a layer is stored in: its own or the model's.
 const Formats& formats_of(const Model& model, const Layer& layer);
 

@@ -160,8 +160,8 @@ struct ExtraTensor {
 /// One kind of layer; a model's layout says which layers are of this kind.
 struct Layer {
     std::string name;
-    Mixer mixer;
-    FeedForward feed_forward;
+    Mixer mixer{};
+    FeedForward feed_forward{};
     int norms = 2;  ///< norms over the model width
     std::vector<ExtraTensor> extras{};
     std::optional<Formats> formats{};  ///< where this kind is stored differently from the rest

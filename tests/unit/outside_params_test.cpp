@@ -42,7 +42,7 @@ double half_unit(double figure) {
     return unit < 1000 ? 0 : unit / 2;
 }
 
-// Where config or published figure are known to differ from each other, and why.
+// Where a config and the published figure are known to differ, and why.
 struct Explained {
     const char* name;
     double difference;  // counted minus published
@@ -50,10 +50,36 @@ struct Explained {
 };
 constexpr Explained kExplained[] = {
     {"OrionStarAI--Orion-14B", 414720,
-     "norms are layer norms with biases: 81 x 5120; the figure counted them without"},
+     "its norms are layer norms with biases: 81 x 5120; the figure left them out"},
     {"THUDM--glm-4-9b", -32, "the published figure counts the 32 frequencies of the rotary embedding"},
-    {"codellama--CodeLlama-34b-hf", 262144, "this config pads the vocabulary of 32000 to 32016"},
+    {"codellama--CodeLlama-34b-hf", 262144,
+     "this config pads the vocabulary of 32000 to 32016: 2 x 16 x 8192"},
+    {"meta-llama--Llama-4-Scout-17B-16E-Instruct", -1230138880,
+     "109e9 counts the vision tower and its projector"},
+    {"nvidia--GLM-5.2-NVFP4", -534198528,
+     "57 of its 78 layers share a choice and have no indexer: 57 x 9371904"},
+    {"Qwen--Qwen3.5-397B-A17B", -653649664, "397e9 counts the vision tower"},
+    {"stepfun-ai--Step-3.7-Flash", 956130368, "published as 196B and as 196.8B: cut off, not rounded"},
 };
+
+// The same for active parameters.
+constexpr Explained kExplainedActive[] = {
+    {"Qwen--Qwen3-30B-A3B", 53032704, "3.35e9 is published as 3.3: cut off, not rounded"},
+    {"deepseek-ai--DeepSeek-V2-Lite", 51434496, "2.45e9 without the embedding is published as 2.4: cut off"},
+    {"nvidia--GLM-5.2-NVFP4", -534198528, "the indexers that 57 layers do not have"},
+};
+
+// Active parameters have three meanings on model cards: all that a token uses, without the embedding that is
+// only looked up, and without the head too.
+bool is_one_meaning(const Model& m, double figure, double explained) {
+    const ParameterCount count = count_parameters(m);
+    const double table = static_cast<double>(m.vocabulary) * static_cast<double>(embedding_width(m));
+    const double slack = half_unit(figure);
+    for (const double meaning : {count.active, count.active - table, count.active_without_embedding}) {
+        if (std::abs(meaning - explained - figure) <= slack) return true;
+    }
+    return false;
+}
 
 }  // namespace
 
@@ -111,4 +137,29 @@ TEST_CASE("parameters are those that were published", "[outside]") {
         ++compared;
     }
     CHECK(compared > 80);
+}
+
+TEST_CASE("active parameters are those that were published, in one of the card's meanings", "[outside]") {
+    const auto folders = config_folders();
+    if (folders.empty()) return;
+    std::ifstream file(fs::path(test::outside_data()) / "params.json");
+    const auto published = nlohmann::json::parse(file);
+    int compared = 0;
+    for (const fs::path& folder : folders) {
+        const std::string name = folder.filename().string();
+        std::string refusal;
+        const auto read = read_or_refusal(folder, refusal);
+        if (!read || !published.contains(name) || published[name]["active"].is_null()) continue;
+        const double figure = published[name]["active"].get<double>();
+        const ParameterCount count = count_parameters(read->model);
+        INFO(name << ": counted " << count.active << " or " << count.active_without_embedding
+                  << ", published " << figure);
+        double explained = 0;
+        for (const Explained& e : kExplainedActive) {
+            if (name == e.name) explained = e.difference;
+        }
+        CHECK(is_one_meaning(read->model, figure, explained));
+        ++compared;
+    }
+    CHECK(compared > 20);
 }

@@ -6,8 +6,12 @@
 namespace headroom {
 namespace {
 
+// A group that does not divide the rope part leaves it at 16 bits: FlashMLA's FP8 layout has 512 FP8 values,
+// four fp32 scales and 64 bf16 values, 656 bytes in all.
 BytesPerToken latent_per_token(const LatentAttention& a, const StorageFormat& kv) {
-    return double(a.kv_rank + a.rope_dim) * bytes_per_element(kv) / token;
+    const bool rope_apart = kv.group > 0 && a.rope_dim % kv.group != 0;
+    const Bytes rope = rope_apart ? Bytes(2) : bytes_per_element(kv);
+    return (double(a.kv_rank) * bytes_per_element(kv) + double(a.rope_dim) * rope) / token;
 }
 
 // Few fresh tokens: the up-projections are absorbed into query and output, and heads attend over the latent
@@ -85,7 +89,7 @@ std::vector<Operator> core(const LatentAttention& a, const Batch& batch, const M
     Attention few = absorbed(a), many = expanded(a);
     for (const SequenceGroup& g : batch.groups) (g.fresh < 16 ? few : many).groups.push_back(g);
     std::vector<Operator> all;
-    if (a.indexer) all.push_back(scoring(*a.indexer, batch, context));
+    if (a.indexer && !a.indexer->shared) all.push_back(scoring(*a.indexer, batch, context));
     for (Attention* op : {&few, &many}) {
         if (op->groups.empty()) continue;
         op->kv_per_token = latent_per_token(a, context.kv);

@@ -78,7 +78,7 @@ std::vector<Operator> core(const SoftmaxAttention& a, const Batch& batch, const 
     std::vector<Operator> all;
     if (a.indexer) {
         op.scored_reach = a.indexer->top_k;
-        all.push_back(scoring(*a.indexer, batch, context));
+        if (!a.indexer->shared) all.push_back(scoring(*a.indexer, batch, context));
     }
     all.push_back({"attention", op, 1});
     return all;
@@ -94,6 +94,7 @@ std::string kind_name(const SoftmaxAttention& a) {
 }
 
 std::vector<Tensor> tensors(const Indexer& indexer, std::int64_t hidden) {
+    if (indexer.shared) return {};
     const std::int64_t inputs = indexer.query_inputs > 0 ? indexer.query_inputs : hidden;
     std::vector<Tensor> all;
     add_linear(all, "indexer.q", std::int64_t{indexer.heads} * indexer.dim, inputs, false, Role::attention,
@@ -107,6 +108,7 @@ std::vector<Tensor> tensors(const Indexer& indexer, std::int64_t hidden) {
 }
 
 BytesPerToken kv_per_token(const Indexer& indexer) {
+    if (indexer.shared) return {};
     const double scale_bytes = indexer.key_bits < 16 ? 4 : 0;
     return Bytes(indexer.dim * indexer.key_bits / 8.0 + scale_bytes) / token;
 }
