@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/replay_average.h"
+
+#include <cmath>
+
+namespace headroom {
+
+// The step model is asked once for every batch and 1 % of context, since there are millions of steps.
+double ReplayAverage::duration(const ReplayStep& step) {
+    if (!costs_.step) return 1;
+    const auto live_bin = static_cast<std::int64_t>(100 * std::log(static_cast<double>(step.live) + 1));
+    const std::int64_t key = step.sequences * 8192 + live_bin;
+    auto [known, fresh] = step_time_.try_emplace(key, 0);
+    if (fresh)
+        known->second =
+            costs_.step(static_cast<double>(step.sequences), static_cast<double>(step.live)).base();
+    double time = known->second;
+    if (step.prefill > 0 && costs_.prefill) time += costs_.prefill(step.prefill).base();
+    return time;
+}
+
+void ReplayAverage::add(const ReplayStep& step) {
+    const double time = duration(step);
+    const Usage& u = step.usage;
+    region_ = u.region;
+    const auto into = [&](Sums& sums) {
+        sums.time += time;
+        sums.output += static_cast<double>(step.sequences);
+        sums.used += time * static_cast<double>(u.used);
+        sums.internal += time * static_cast<double>(u.internal);
+        sums.reservation += time * static_cast<double>(u.reservation);
+        sums.external += time * static_cast<double>(u.external);
+        sums.free += time * static_cast<double>(u.free);
+        sums.cached += time * static_cast<double>(u.cached);
+        sums.shared += time * static_cast<double>(u.shared);
+        sums.sequences += time * static_cast<double>(step.sequences);
+        sums.live += time * static_cast<double>(step.live);
+    };
+    into(all_);
+    if (step.waits) {
+        if (settled_at_ < 0) settled_at_ = step.completed + 2 * step.sequences;
+        into(loaded_);
+        if (step.completed >= settled_at_) into(settled_);
+    }
+    record(static_cast<double>(u.used) / static_cast<double>(u.region));
+}
+
+void ReplayAverage::record(double used) {
+    stretch_sum_ += used;
+    if (++in_stretch_ < stretch_) return;
+    stretch_used_.push_back(stretch_sum_ / static_cast<double>(in_stretch_));
+    stretch_sum_ = 0;
+    in_stretch_ = 0;
+    if (stretch_used_.size() < 2 * kStretches) return;
+    for (std::size_t i = 0; i < kStretches; ++i) {
+        stretch_used_[i] = (stretch_used_[2 * i] + stretch_used_[2 * i + 1]) / 2;
+    }
+    stretch_used_.resize(kStretches);
+    stretch_ *= 2;
+}
+
+void ReplayAverage::fill(ReplayResult& r) const {
+    r.loaded = loaded_.time > 0;
+    const Sums& s = settled_.time > 0 ? settled_ : r.loaded ? loaded_ : all_;
+    r.utilisation_over_time = stretch_used_;
+    if (s.time <= 0 || region_ == 0) {
+        r.free = 1;
+        return;
+    }
+    const double whole = s.time * static_cast<double>(region_);
+    r.utilisation = s.used / whole;
+    r.internal_waste = s.internal / whole;
+    r.reservation_waste = s.reservation / whole;
+    r.external_waste = s.external / whole;
+    r.free = s.free / whole;
+    r.cached = s.cached / whole;
+    r.shared_savings = s.live > 0 ? s.shared / s.live : 0;
+    r.mean_sequences = s.sequences / s.time;
+    r.mean_live_tokens = s.live / s.time;
+    if (costs_.step) r.throughput = TokenRate(s.output / s.time);
+}
+
+}  // namespace headroom
