@@ -90,8 +90,9 @@ __device__ void copy_slot(std::uint32_t shared, const T* keys, const T* values, 
 #pragma unroll
         for (int i = 0; i < kSlotTokens / kRows; ++i) {
             const int row = i * kRows + lane_row;
-            copy_16_async(shared + matrix * kSlotTokens * D * 2 + swizzled<kChunks>(row, lane_chunk),
-                          halves[i * kRows / 8] + (row & 7) * token_stride, row < valid);
+            copy_16_async<Reuse::kOnce>(
+                shared + matrix * kSlotTokens * D * 2 + swizzled<kChunks>(row, lane_chunk),
+                halves[i * kRows / 8] + (row & 7) * token_stride, row < valid);
         }
     }
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 namespace headroom::kernels {
@@ -18,6 +19,14 @@ int divide_up(int a, int b) { return (a + b - 1) / b; }
 struct Candidate {
     int chunk = 0;
     double cost = 0;
+};
+
+// Parts have at most `chunk` tokens; those of the last sequences, `tail_share` of all work, at most
+// `tail_chunk`.
+struct Cut {
+    int chunk = 0;
+    int tail_chunk = 0;
+    double tail_share = 0;
 };
 
 // Time of a plan in tokens per resident block. Blocks that start up and drain cost about 64 tokens; a partial
@@ -51,12 +60,35 @@ int choose_chunk(const DecodeShape& shape, int units_per_sequence, int rows, int
     return best.chunk;
 }
 
-std::vector<DecodeItem> make_items(const DecodeShape& shape, int slices, int chunk) {
+// With long parts the last wave of blocks would leave much of the device idle: short ones fill it.
+Cut choose_cut(const DecodeShape& shape, int units_per_sequence, int rows, int resident) {
+    Cut cut;
+    cut.chunk = choose_chunk(shape, units_per_sequence, rows, resident);
+    constexpr int kLong = 4096;  // tokens: about 0.1 ms of one block on an H200
+    const auto waves = [&] {
+        double items = 0;
+        for (const int length : shape.lengths) items += divide_up(length, cut.chunk);
+        return items * units_per_sequence / resident;
+    };
+    if (cut.chunk > 2 * kLong && waves() <= 1) cut.chunk = divide_up(cut.chunk, 2 * kGrain) * kGrain;
+    const double last = waves() - std::floor(waves());
+    if (cut.chunk < kLong || waves() < 1 || last < 0.02 || last > 0.85) return cut;
+    cut.tail_chunk = std::max(cut.chunk / 4, 1024);
+    cut.tail_share = last / waves();
+    return cut;
+}
+
+std::vector<DecodeItem> make_items(const DecodeShape& shape, int slices, const Cut& cut) {
     std::vector<DecodeItem> items;
     int unit = 0, partial = 0;
     const int units = shape.kv_heads * slices;
+    const double all = std::accumulate(shape.lengths.begin(), shape.lengths.end(), 0.0);
+    double before = 0;
     for (int sequence = 0; sequence < static_cast<int>(shape.lengths.size()); ++sequence) {
         const int length = shape.lengths[static_cast<std::size_t>(sequence)];
+        const bool tail = before + 0.5 * length > (1 - cut.tail_share) * all;
+        const int chunk = tail ? cut.tail_chunk : cut.chunk;
+        before += length;
         const int each = divide_up(divide_up(length, divide_up(length, chunk)), kGrain) * kGrain;
         const int parts = divide_up(length, each);
         for (int part = 0; part < parts; ++part) {
@@ -98,11 +130,11 @@ DecodePlan::DecodePlan(DecodeShape shape, const DecodePlanOptions& options) : sh
     const auto per_multiprocessor = std::clamp<std::size_t>(
         device.shared_bytes_per_multiprocessor / block_bytes, 1, kBlocksPerMultiprocessor);
     const int resident = device.multiprocessors * static_cast<int>(per_multiprocessor);
-    const int chunk = options.chunk_tokens > 0
-                          ? options.chunk_tokens
-                          : choose_chunk(shape_, shape_.kv_heads * slices_, rows_per_slice_, resident);
-    chunk_tokens_ = divide_up(chunk, kGrain) * kGrain;
-    const auto items = make_items(shape_, slices_, chunk_tokens_);
+    const int units = shape_.kv_heads * slices_;
+    const Cut cut = options.chunk_tokens > 0 ? Cut{divide_up(options.chunk_tokens, kGrain) * kGrain, 0, 0}
+                                             : choose_cut(shape_, units, rows_per_slice_, resident);
+    chunk_tokens_ = cut.chunk;
+    const auto items = make_items(shape_, slices_, cut);
     items_ = static_cast<int>(items.size());
     std::size_t partials = 0;
     for (const auto& item : items) {
@@ -114,8 +146,7 @@ DecodePlan::DecodePlan(DecodeShape shape, const DecodePlanOptions& options) : sh
     const std::size_t rows = partials * static_cast<std::size_t>(rows_per_slice_);
     output_buffer_ = DeviceBuffer(rows * static_cast<std::size_t>(shape_.head_dim) * sizeof(float));
     sum_buffer_ = DeviceBuffer(rows * sizeof(float));
-    const std::size_t units = shape_.lengths.size() * static_cast<std::size_t>(shape_.kv_heads * slices_);
-    counter_buffer_ = upload(std::vector<int>(units, 0));
+    counter_buffer_ = upload(std::vector<int>(shape_.lengths.size() * static_cast<std::size_t>(units), 0));
 }
 
 }  // namespace headroom::kernels

@@ -46,8 +46,8 @@ __device__ void copy_rows(std::uint32_t shared, const T* source, int valid) {
 #pragma unroll
     for (int i = 0; i < Rows / kStep; ++i) {
         const int row = i * kStep + first;
-        copy_16_async(shared + swizzled<kChunks>(row, chunk),
-                      source + (row < valid ? row : 0) * D + chunk * 8, row < valid);
+        copy_16_async<Reuse::kMany>(shared + swizzled<kChunks>(row, chunk),
+                                    source + (row < valid ? row : 0) * D + chunk * 8, row < valid);
     }
 }
 

@@ -44,7 +44,7 @@ struct StreamTile {
     static constexpr int kSharedBytes = kStages * kStageBytes;
 };
 
-template <int Rows, int kChunks, int Threads>
+template <Reuse R, int Rows, int kChunks, int Threads>
 __device__ void copy_step_rows(std::uint32_t shared, const unsigned char* source, std::int64_t row_bytes,
                                int rows, std::int64_t at) {
 #pragma unroll
@@ -53,8 +53,8 @@ __device__ void copy_step_rows(std::uint32_t shared, const unsigned char* source
         if (Rows * kChunks % Threads != 0 && piece >= Rows * kChunks) break;
         const int row = piece / kChunks, chunk = piece % kChunks;
         const bool valid = row < rows && at + chunk * 16 < row_bytes;
-        copy_16_async(shared + swizzled<kChunks>(row, chunk),
-                      source + (valid ? row * row_bytes + at + chunk * 16 : 0), valid);
+        copy_16_async<R>(shared + swizzled<kChunks>(row, chunk),
+                         source + (valid ? row * row_bytes + at + chunk * 16 : 0), valid);
     }
 }
 
@@ -95,13 +95,13 @@ __global__ void __launch_bounds__(StreamTile<Tiles>::kWarps * 32, StreamTile<Til
     };
     const auto copy_w = [&](int step) {
         if (step >= steps) return;
-        copy_step_rows<Tile::kOutputs, kChunks, kThreads>(stage_of(step), w, p.row_bytes,
-                                                          p.outputs - first_output, place_of(step));
+        copy_step_rows<Reuse::kOnce, Tile::kOutputs, kChunks, kThreads>(
+            stage_of(step), w, p.row_bytes, p.outputs - first_output, place_of(step));
     };
     const auto copy_x = [&](int step) {
         if (step >= steps) return;
-        copy_step_rows<Tiles * 8, kChunks, kThreads>(stage_of(step) + Tile::kOutputs * kRowBytes, p.x,
-                                                     p.row_bytes, p.batch, place_of(step));
+        copy_step_rows<Reuse::kMany, Tiles * 8, kChunks, kThreads>(
+            stage_of(step) + Tile::kOutputs * kRowBytes, p.x, p.row_bytes, p.batch, place_of(step));
     };
     // Weights are no kernel's result: their first steps are on the way while the kernel before ends. They all
     // count to the first group of copies.
