@@ -1,31 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "perf/step_time.h"
 
+#include <algorithm>
+#include <cmath>
 #include <map>
 
 namespace headroom {
 namespace {
 
-// Time that the host adds to a step, in the direction that an interval's end asks for.
-Seconds host_time(const Engine& engine, double sequences, double Interval::*end) {
-    return Seconds(engine.time.per_step.*end + sequences * (engine.time.per_sequence.*end));
+/// From this many new tokens on a sequence counts as a prompt; below it decodes, several at a time where it
+/// speculates.
+constexpr double kPromptFrom = 9;
+
+struct HostWork {
+    double sequences = 0;
+    double prompts = 0;
+};
+
+HostWork host_work(const Batch& batch) {
+    HostWork work;
+    for (const SequenceGroup& g : batch.groups)
+        (g.fresh < kPromptFrom ? work.sequences : work.prompts) += g.sequences;
+    return work;
+}
+
+/// A step whose device part takes `device`, at one end of the host's intervals.
+Seconds with_host(Seconds device, const HostWork& work, const EngineTime& time, double Interval::*end) {
+    const double host = work.sequences * (time.per_sequence.*end) + work.prompts * (time.per_prompt.*end);
+    const double n = time.overlap;
+    const double busy =
+        n == 1 ? device.base() + host : std::pow(std::pow(device.base(), n) + std::pow(host, n), 1 / n);
+    return Seconds(time.per_step.*end + busy);
 }
 
 }  // namespace
 
 StepTime step_time(const Shard& shard, const Batch& batch, const Hardware& hardware, const Engine& engine) {
     StepTime step;
-    double sequences = 0, fresh_most = 0;
-    for (const SequenceGroup& g : batch.groups) {
-        sequences += g.sequences;
-        fresh_most = std::max(fresh_most, g.fresh);
-    }
-    const bool graph = engine.time.graphs && fresh_most <= 8;  // engines capture decode steps, not prompts
+    double fresh_most = 0;
+    for (const SequenceGroup& g : batch.groups) fresh_most = std::max(fresh_most, g.fresh);
+    const HostWork host = host_work(batch);
+    const bool graph =
+        engine.time.graphs && fresh_most < kPromptFrom;  // engines capture decode steps, not prompts
     Seconds floor_sum;
     std::map<ElementType, Flops> by_type;
     for (std::size_t s = 0; s < shard.stages.size(); ++s) {
         Seconds memory, compute, network;
-        Seconds stage = host_time(engine, sequences, &Interval::expected);
+        Seconds stage;
         for (const Operator& op : step_operators(shard, s, batch)) {
             const OperatorTime t = operator_time(op, hardware, {.graph = graph});
             memory += op.count * t.memory_floor;
@@ -40,14 +61,16 @@ StepTime step_time(const Shard& shard, const Batch& batch, const Hardware& hardw
         }
         // Stages follow each other; within one, memory, compute and links may work at the same time.
         floor_sum += max(max(memory, compute), network);
-        step.slowest_stage = max(step.slowest_stage, stage);
+        step.slowest_stage =
+            max(step.slowest_stage, with_host(stage, host, engine.time, &Interval::expected));
     }
     step.time.floor = floor_sum;
-    step.time.low += host_time(engine, sequences, &Interval::low);
-    step.time.expected += host_time(engine, sequences, &Interval::expected);
-    step.time.high += host_time(engine, sequences, &Interval::high);
+    const Seconds device = step.time.expected;
+    step.time.low = with_host(step.time.low, host, engine.time, &Interval::low);
+    step.time.expected = with_host(device, host, engine.time, &Interval::expected);
+    step.time.high = with_host(step.time.high, host, engine.time, &Interval::high);
     step.time.low = max(step.time.low, step.time.floor);
-    step.shares.overhead += host_time(engine, sequences, &Interval::expected);
+    step.shares.overhead += step.time.expected - device;
     step.bound = largest(step.shares);
     Flops most;
     for (const auto& [type, flops] : by_type) {

@@ -56,6 +56,7 @@ std::vector<Relief> relief(const PlanInputs& inputs, const Candidate& candidate)
          [](PlanInputs& in) {
              halve(in.engine.time.per_step);
              halve(in.engine.time.per_sequence);
+             halve(in.engine.time.per_prompt);
              halve_ceilings(in.hardware, is_launch);
          }},
         {"scheduler limits", "x2",

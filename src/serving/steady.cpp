@@ -13,22 +13,23 @@ class Loop {
     Loop(const Shard& shard, const Hardware& hardware, const Engine& engine, const Load& load)
         : shard_(shard), hardware_(hardware), engine_(engine), load_(load) {}
 
-    // The mean iteration that decodes `batch` sequences. Engines without chunked prefill run prompts in steps
-    // of their own, so that an iteration is a decode step plus its share of a prefill step.
+    // Engines without chunked prefill run prompts in steps of their own, so that an iteration is a decode
+    // step plus its share of a prefill step.
     StepTime iteration(double batch) const {
         const double ranks = shard_.deployment.dp;
-        const SequenceGroup decode{.sequences = batch / ranks, .fresh = 1, .past = load_.context - 1};
-        const SequenceGroup prompts{
-            .sequences = batch / load_.output / ranks, .fresh = load_.input, .past = 0};
-        if (engine_.scheduler.chunked_prefill)
-            return step_time(shard_, {{decode, prompts}}, hardware_, engine_);
-        StepTime step = step_time(shard_, {{decode}}, hardware_, engine_);
-        const StepTime prefill = step_time(shard_, prefill_batch(1, load_.input), hardware_, engine_);
-        step.time += prompts.sequences * prefill.time;
-        step.shares += prompts.sequences * prefill.shares;
-        step.slowest_stage += prompts.sequences * prefill.slowest_stage;
-        step.bound = largest(step.shares);
-        return step;
+        const double prompts = batch / load_.output / ranks;
+        const StepTime decode = step_time(shard_, {{decoding(batch)}}, hardware_, engine_);
+        if (prompts <= 0) return decode;
+        if (!engine_.scheduler.chunked_prefill)
+            return combine(1, decode, prompts,
+                           step_time(shard_, prefill_batch(1, load_.input), hardware_, engine_));
+        const double chunks = std::ceil(load_.input / budget(batch));
+        const double share = std::min(1.0, prompts * chunks);
+        const SequenceGroup chunk{.sequences = prompts * chunks / share,
+                                  .fresh = load_.input / chunks,
+                                  .past = load_.input * (1 - 1 / chunks) / 2};
+        return combine(1 - share, decode, share,
+                       step_time(shard_, {{decoding(batch), chunk}}, hardware_, engine_));
     }
 
     // With pipeline stages as many batches are in flight as there are stages: one iteration leaves the
@@ -37,18 +38,17 @@ class Loop {
         return batch / (load_.output * iteration(batch).time.expected);
     }
 
-    // A step that decodes `batch` sequences beside `prompt` fresh tokens of one prompt, within the token
+    // Steps that decode `batch` sequences beside the `prompt` fresh tokens of one prompt, within the token
     // budget.
-    Seconds mixed(double batch, double prompt) const {
-        const double ranks = shard_.deployment.dp;
-        const double budget = std::max(1.0, engine_.scheduler.max_batched_tokens.value - batch / ranks);
-        const SequenceGroup decode{.sequences = batch / ranks, .fresh = 1, .past = load_.context - 1};
-        if (prompt == 0) return step_time(shard_, {{decode}}, hardware_, engine_).time.expected;
-        Seconds sum;
-        for (double past = 0; past < prompt; past += budget) {
-            const SequenceGroup chunk{.sequences = 1, .fresh = std::min(budget, prompt - past), .past = past};
-            sum += step_time(shard_, {{decode, chunk}}, hardware_, engine_).time.expected;
-            if (!engine_.scheduler.chunked_prefill) break;
+    TimeEstimate mixed(double batch, double prompt) const {
+        const bool chunked = engine_.scheduler.chunked_prefill;
+        const double chunks = chunked ? std::ceil(prompt / budget(batch)) : 1;
+        if (prompt == 0) return step_time(shard_, {{decoding(batch)}}, hardware_, engine_).time;
+        TimeEstimate sum;
+        for (int i = 0; i < static_cast<int>(chunks); ++i) {
+            const SequenceGroup chunk{.sequences = 1, .fresh = prompt / chunks, .past = i * prompt / chunks};
+            const Batch step = chunked ? Batch{{decoding(batch), chunk}} : Batch{{chunk}};
+            sum += step_time(shard_, step, hardware_, engine_).time;
         }
         return sum;
     }
@@ -57,17 +57,37 @@ class Loop {
     // (times its chunks), so most gaps are plain steps and the tail is a step with a long prompt, cut to the
     // token budget.
     Seconds gap_tail(double batch) const {
-        const double budget =
-            std::max(1.0, engine_.scheduler.max_batched_tokens.value - batch / shard_.deployment.dp);
-        const double chunks = std::max(1.0, load_.input / budget);
+        const double chunks = std::max(1.0, load_.input / budget(batch));
         const double with_prompt = std::min(1.0, batch / load_.output * chunks);
         const double beyond = 1 - load_.percentile;
-        if (with_prompt <= beyond) return mixed(batch, 0);
+        if (with_prompt <= beyond) return mixed(batch, 0).expected;
         const double length = length_at(load_.inputs, 1 - beyond / with_prompt);
-        return mixed(batch, std::min(budget, std::max(1.0, length)));
+        return mixed(batch, std::min(budget(batch), std::max(1.0, length))).expected;
     }
 
   private:
+    SequenceGroup decoding(double batch) const {
+        return {.sequences = batch / shard_.deployment.dp, .fresh = 1, .past = load_.context - 1};
+    }
+
+    // Prompt tokens that one step of a rank takes beside the decoding batch.
+    double budget(double batch) const {
+        return std::max(1.0, engine_.scheduler.max_batched_tokens.value - batch / shard_.deployment.dp);
+    }
+
+    static StepTime combine(double a, const StepTime& x, double b, const StepTime& y) {
+        StepTime sum = x;
+        sum.time = a * x.time;
+        sum.time += b * y.time;
+        sum.shares = a * x.shares;
+        sum.shares += b * y.shares;
+        sum.work = a * x.work;
+        sum.work += b * y.work;
+        sum.slowest_stage = a * x.slowest_stage + b * y.slowest_stage;
+        sum.bound = largest(sum.shares);
+        return sum;
+    }
+
     const Shard& shard_;
     const Hardware& hardware_;
     const Engine& engine_;
@@ -143,6 +163,16 @@ BatchLimit batch_limit(const Shard& shard, const Hardware& hardware, const Engin
     return {scheduler, Binding::scheduler};
 }
 
+StepTime mean_iteration(const Shard& shard, const Hardware& hardware, const Engine& engine, const Load& load,
+                        double batch) {
+    return Loop(shard, hardware, engine, load).iteration(batch);
+}
+
+TimeEstimate prompt_time(const Shard& shard, const Hardware& hardware, const Engine& engine, const Load& load,
+                         double batch, double prompt) {
+    return Loop(shard, hardware, engine, load).mixed(batch, prompt);
+}
+
 SteadyState steady_state(const Shard& shard, const Hardware& hardware, const Engine& engine,
                          const Load& load) {
     const Loop loop(shard, hardware, engine, load);
@@ -167,13 +197,13 @@ SteadyState steady_state(const Shard& shard, const Hardware& hardware, const Eng
     s.itl_tail = max(s.itl_mean, loop.gap_tail(s.batch));
     // A prompt waits for half an iteration and for the prompts before it, then runs beside the decoding
     // batch.
-    const Seconds alone = loop.mixed(s.batch, load.input);
+    const Seconds alone = loop.mixed(s.batch, load.input).expected;
     const Seconds wait = 0.5 * s.iteration + prompt_wait(load.rate, alone, load.input_cv);
     const Seconds fixed(engine.time.per_request.expected);
     s.ttft_mean = fixed + wait + alone;
     // The tail of the wait is close to exponential; the tail of the prompt's own length comes on top.
     s.ttft_tail = fixed + std::log(1 / (1 - load.percentile)) * wait +
-                  loop.mixed(s.batch, std::max(1.0, length_at(load.inputs, load.percentile)));
+                  loop.mixed(s.batch, std::max(1.0, length_at(load.inputs, load.percentile))).expected;
     return s;
 }
 

@@ -48,6 +48,15 @@ struct SteadyState {
 SteadyState steady_state(const Shard& shard, const Hardware& hardware, const Engine& engine,
                          const Load& load);
 
+/// The mean iteration of a replica that decodes `batch` sequences. Of the iterations a share carries a chunk
+/// of a prompt beside the decoding batch: batch / output prompts begin in each, cut by the token budget.
+StepTime mean_iteration(const Shard& shard, const Hardware& hardware, const Engine& engine, const Load& load,
+                        double batch);
+
+/// Time from the start of a prompt's first chunk to its first token, beside `batch` decoding sequences.
+TimeEstimate prompt_time(const Shard& shard, const Hardware& hardware, const Engine& engine, const Load& load,
+                         double batch, double prompt);
+
 /// The largest batch that memory and scheduler allow at the load's mean context, and which of them it is.
 struct BatchLimit {
     double sequences = 0;

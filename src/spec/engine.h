@@ -33,10 +33,14 @@ struct EngineScheduler {
 };
 
 /// Host time that no operator shows. Each is an interval of seconds.
+///   step = per_step + (device^n + host^n)^(1/n),  host = sequences per_sequence + prompts per_prompt,  n =
+///   overlap
 struct EngineTime {
-    Interval per_step;                ///< scheduling, sampling, detokenising of one step
-    Interval per_sequence;            ///< of each sequence in it
-    Interval per_request;             ///< before the first token: tokenising, queues, transport
+    Interval per_step;      ///< of every step, while the device waits
+    Interval per_sequence;  ///< of each decoding sequence: sampling, detokenising, streaming
+    Interval per_prompt;    ///< of each prompt, or chunk of one, that a step carries: admission, tokenising
+    Interval per_request;   ///< before the first token, outside the steps: queues, transport
+    double overlap = 1;     ///< 1: host and device take turns; large: the longer hides the other
     double paged_attention_cost = 0;  ///< relative slow-down of attention through a block table
     bool graphs = true;               ///< kernels are launched from a graph at decode
 };

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/compare.h"
+
+#include "base/diagnostic.h"
+#include "io/map_reader.h"
+#include "validate/ceilings_fit.h"
+#include "validate/kernel_files.h"
+#include "validate/measured_json.h"
+#include "validate/serving_cases.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+
+#include <fmt/format.h>
+
+namespace headroom {
+namespace {
+
+struct DeviceName {
+    const char* part;
+    const char* profile;
+};
+
+/// Parts of the names that drivers print. The first that fits wins.
+constexpr DeviceName kDeviceNames[] = {
+    {"A100-SXM4-80GB", "a100-sxm-80gb"},
+    {"A100-SXM4-40GB", "a100-sxm-40gb"},
+    {"A100 80GB PCIe", "a100-pcie-80gb"},
+    {"A100-PCIE-40GB", "a100-pcie-40gb"},
+    {"H100 80GB HBM3", "h100-sxm"},
+    {"H100 NVL", "h100-nvl"},
+    {"H100 PCIe", "h100-pcie"},
+    {"GH200", "gh200"},
+    {"GB200", "gb200"},
+    {"H200", "h200"},
+    {"H20", "h20"},
+    {"B200", "b200"},
+    {"L40S", "l40s"},
+    {"L4", "l4"},
+    {"A10", "a10"},
+    {"T4", "t4"},
+    {"V100-SXM2-32GB", "v100-32gb"},
+};
+
+std::string profile_of(const std::string& device, const std::string& file) {
+    for (const DeviceName& n : kDeviceNames) {
+        if (device.find(n.part) != std::string::npos) return n.profile;
+    }
+    refuse(file, "device", "'" + device + "' is no device known here; say which with --hw");
+}
+
+/// A row of a kernel table that beats the floor. The floors count compulsory bytes once and grant what L2
+/// holds, so a faster row is a wrong measurement or a wrong reading of its columns.
+std::string kernel_refusal(Seconds measured, Seconds floor) {
+    if (measured >= floor) return "";
+    if (measured < 0.5 * floor)
+        return "faster than the floor by more than 2: a column means something else here, or the call did "
+               "less "
+               "work than its shape says";
+    return "faster than the floor: part of its operands must have been in a cache, or a clock was misread";
+}
+
+void add_kernels(ValidateAnswer& answer, const std::vector<KernelCase>& cases, const std::string& file,
+                 const Hardware& hardware) {
+    for (const KernelCase& c : cases) {
+        MeasuredCase m;
+        m.name = c.name;
+        m.group = hardware.name + " " + c.group;
+        m.where = fmt::format("{}:{}", file, c.line);
+        m.measured = c.measured;
+        const double spread = find_ceiling(spread_parameter(c.group))->get(hardware.reach);
+        TimeEstimate& t = m.predicted;
+        t.floor = floor_time(c.shape, hardware.reach.peaks);
+        t.expected = max(t.floor, expected_time(c.shape, hardware.reach));
+        t.low = max(t.floor, t.expected / spread);
+        t.high = spread * t.expected;
+        m.error = t.expected / c.measured - 1;
+        m.refused = kernel_refusal(c.measured, t.floor);
+        answer.cases.push_back(std::move(m));
+    }
+}
+
+/// Adds a file of any known format; false when it is of none.
+bool add_file(ValidateAnswer& answer, const std::string& file, const Profiles& profiles) {
+    const std::string text = read_file(file);
+    if (!file.ends_with(".csv")) return add_measured_json(answer, text, file, profiles);
+    const CsvTable table = parse_csv(text, file);
+    if (const auto cases = kernel_cases(table, file)) {
+        if (cases->empty()) return true;
+        const auto device = static_cast<std::size_t>(table.column("device"));
+        const std::string name = profiles.forced_hardware.empty() ? profile_of(table.rows[0][device], file)
+                                                                  : profiles.forced_hardware;
+        add_kernels(answer, *cases, file, profiles.hardware(name));
+        return true;
+    }
+    if (const auto runs = serving_runs(table, file)) {
+        add_serving(answer, *runs, file, profiles);
+        return true;
+    }
+    return false;
+}
+
+CaseSummary summary_of(const std::string& group, const std::vector<const MeasuredCase*>& cases) {
+    CaseSummary s;
+    s.group = group;
+    std::vector<double> errors, widths;
+    int inside = 0;
+    for (const MeasuredCase* c : cases) {
+        if (!c->refused.empty()) ++s.below_floor;
+        if (!c->refused.empty() || !c->not_counted.empty()) continue;
+        errors.push_back(c->error);
+        widths.push_back(c->predicted.high / c->predicted.expected);
+        if (c->measured >= c->predicted.low && c->measured <= c->predicted.high) ++inside;
+    }
+    if (!errors.empty()) s.inside_interval = inside / static_cast<double>(errors.size());
+    s.median_width = quantile_of(widths, 0.5);
+    s.errors = summarise(std::move(errors));
+    return s;
+}
+
+}  // namespace
+
+void summarise(ValidateAnswer& answer) {
+    std::vector<std::string> order;
+    std::map<std::string, std::vector<const MeasuredCase*>> groups;
+    std::vector<const MeasuredCase*> all;
+    for (const MeasuredCase& c : answer.cases) {
+        if (groups.count(c.group) == 0) order.push_back(c.group);
+        groups[c.group].push_back(&c);
+        all.push_back(&c);
+    }
+    answer.groups.clear();
+    for (const std::string& group : order) answer.groups.push_back(summary_of(group, groups[group]));
+    answer.overall = summary_of("all", all);
+}
+
+ValidateAnswer compare(const std::vector<std::string>& paths, const Profiles& profiles) {
+    ValidateAnswer answer;
+    for (const std::string& file : files_below(paths, {".csv", ".json", ".jsonl"})) {
+        answer.files.push_back(file);
+        if (add_file(answer, file, profiles)) continue;
+        const bool named = std::find(paths.begin(), paths.end(), file) != paths.end();
+        const std::string fault =
+            "is no measurement in a known format: a kernel table (CSV with device, op_name, "
+            "latency), serving runs (CSV with silicon_tpot_ms), or JSON of schema "
+            "headroom.measured/1";
+        if (named) refuse(file, "", fault);
+        answer.notes.push_back(file + ": " + fault);
+    }
+    if (answer.cases.empty()) refuse("--measured", "", "no measurement was found");
+    summarise(answer);
+    return answer;
+}
+
+}  // namespace headroom

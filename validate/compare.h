@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "answers/measured.h"
+#include "spec/engine.h"
+#include "spec/hardware.h"
+#include "spec/model.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace headroom {
+
+/// How measurements get at the profiles of what they name. Each throws InputError for an unknown name.
+struct Profiles {
+    std::function<Hardware(const std::string&)> hardware;
+    std::function<Model(const std::string&)> model;
+    std::function<Engine(const std::string&)> engine;
+    std::string forced_hardware;  ///< instead of what a file names; "" where it is to be believed
+    std::string forced_engine;
+};
+
+/// Reads measurements (files, or folders searched for them), predicts each and compares. Formats are told by
+/// their content; a file of none is an InputError when it was named itself, and a note when it lay in a
+/// folder.
+ValidateAnswer compare(const std::vector<std::string>& paths, const Profiles& profiles);
+
+/// Adds the summaries by group and over all.
+void summarise(ValidateAnswer& answer);
+
+}  // namespace headroom

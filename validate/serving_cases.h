@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "spec/deployment.h"
+#include "validate/compare.h"
+#include "validate/csv.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace headroom {
+
+/// A served benchmark at constant concurrency: a new request starts when one ends.
+struct ServingRun {
+    std::string id;
+    std::string engine;   ///< profile name: vllm, sglang, trtllm
+    std::string version;  ///< as the row says; often empty
+    std::string model;    ///< catalogue name
+    std::string hardware;
+    std::string weights;  ///< format asked for beyond the model's own config; "" where the config says it
+    std::string kv;
+    bool disaggregated = false;
+    double input = 0;        ///< tokens of a prompt
+    double output = 0;       ///< tokens generated
+    double concurrency = 0;  ///< requests in flight
+    Deployment deployment;   ///< of the decoding replica
+    Seconds ttft;
+    Seconds tpot;
+    int line = 0;
+};
+
+/// Rows of the aiconfigurator project's end-to-end sample (columns silicon_ttft_ms, silicon_tpot_ms);
+/// nothing if the header is another. What the columns turn out to mean:
+/// - where `moe_tp_size` and `moe_ep_size` both say the degree, `tp_size` (or `attention_dp_size`) holds
+///   their product; the row's identifier has the degrees as run;
+/// - `nvfp4` of gpt-oss is the mxfp4 of its own config (Hopper has no fp4 units).
+std::optional<std::vector<ServingRun>> serving_runs(const CsvTable& table, const std::string& file);
+
+/// Predictions of a run.
+struct ServingTimes {
+    TimeEstimate ttft;
+    TimeEstimate tpot;
+    bool saturated = false;  ///< the KV cache does not hold all requests in flight: prompts queue for room
+};
+ServingTimes serving_times(const ServingRun& run, const Model& model, const Hardware& hardware,
+                           const Engine& engine);
+
+/// The model as the run serves it: with its weight and KV formats.
+Model served_model(const ServingRun& run, Model model);
+
+/// Adds a TPOT and a TTFT case for each run.
+void add_serving(ValidateAnswer& answer, const std::vector<ServingRun>& runs, const std::string& file,
+                 const Profiles& profiles);
+
+}  // namespace headroom
