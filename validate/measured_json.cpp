@@ -3,6 +3,8 @@
 
 namespace headroom {
 
-bool add_measured_json(ValidateAnswer&, const std::string&, const std::string&, const Profiles&) { return false; }
+bool add_measured_json(ValidateAnswer&, const std::string&, const std::string&, const Profiles&) {
+    return false;
+}
 
 }  // namespace headroom

@@ -47,16 +47,6 @@ int number_after(const std::string& text, const std::string& key, int otherwise)
     return value > 0 ? value : otherwise;
 }
 
-/// "meta-llama/Llama-3.1-8B-Instruct-FP8" is served as "llama-3.1-8b" with its own formats.
-std::string catalogue_name(const std::string& path) {
-    std::string name = path.substr(path.find('/') == std::string::npos ? 0 : path.find('/') + 1);
-    for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    for (const std::string ending : {"-fp8", "-instruct"}) {
-        if (name.ends_with(ending)) name.resize(name.size() - ending.size());
-    }
-    return name;
-}
-
 void set_formats(ServingRun& run, const std::string& gemm) {
     // These two have quantised checkpoints of their own; the config says how.
     if (run.model == "gpt-oss-120b" || run.model == "deepseek-r1") return;
@@ -90,6 +80,15 @@ ServingRun run_of(const Cells& row) {
 }
 
 }  // namespace
+
+std::string catalogue_name(const std::string& path) {
+    std::string name = path.substr(path.find('/') == std::string::npos ? 0 : path.find('/') + 1);
+    for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    for (const std::string ending : {"-fp8", "-instruct"}) {
+        if (name.ends_with(ending)) name.resize(name.size() - ending.size());
+    }
+    return name;
+}
 
 std::optional<std::vector<ServingRun>> serving_runs(const CsvTable& table, const std::string& file) {
     for (const char* name :

@@ -37,6 +37,9 @@ struct ServingRun {
 /// - `nvfp4` of gpt-oss is the mxfp4 of its own config (Hopper has no fp4 units).
 std::optional<std::vector<ServingRun>> serving_runs(const CsvTable& table, const std::string& file);
 
+/// "meta-llama/Llama-3.1-8B-Instruct-FP8" is the model "llama-3.1-8b"; how it is stored is said apart.
+std::string catalogue_name(const std::string& path);
+
 /// Predictions of a run.
 struct ServingTimes {
     TimeEstimate ttft;

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/validate.h"
+
+#include "base/units.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/core.h>
+
+namespace headroom {
+namespace {
+
+Json case_json(const MeasuredCase& c) {
+    Json j = {{"name", c.name},
+              {"group", c.group},
+              {"predicted_s", c.predicted.expected.in(second)},
+              {"low_s", c.predicted.low.in(second)},
+              {"high_s", c.predicted.high.in(second)},
+              {"measured_s", c.measured.in(second)},
+              {"error", c.error},
+              {"floor_s", c.predicted.floor.in(second)},
+              {"where", c.where}};
+    if (!c.refused.empty()) j["refused"] = c.refused;
+    if (!c.not_counted.empty()) j["not_counted"] = c.not_counted;
+    return j;
+}
+
+Json summary_json(const CaseSummary& s) {
+    return {{"group", s.group},
+            {"cases", s.errors.rows},
+            {"mean_abs_error", s.errors.mean_abs},
+            {"median_abs_error", s.errors.median_abs},
+            {"p95_abs_error", s.errors.p95_abs},
+            {"bias", s.errors.bias},
+            {"inside_interval", s.inside_interval},
+            {"median_interval", s.median_width},
+            {"below_floor", s.below_floor}};
+}
+
+void add_row(Table& table, const CaseSummary& s) {
+    table.add({s.group, fmt::format("{}", s.errors.rows), percent(s.errors.mean_abs),
+               percent(s.errors.median_abs), percent(s.errors.p95_abs), percent(s.errors.bias),
+               percent(s.inside_interval), fmt::format("x{:.2f}", s.median_width),
+               fmt::format("{}", s.below_floor)});
+}
+
+/// Refused rows by name, the first few.
+std::string refusals(const ValidateAnswer& a) {
+    constexpr int shown = 20;
+    std::string text;
+    int count = 0;
+    for (const MeasuredCase& c : a.cases) {
+        if (c.refused.empty()) continue;
+        if (++count <= shown)
+            text += fmt::format("  {} {}: measured {}, floor {}: {}\n", c.where, c.name,
+                                format(c.measured, 4), format(c.predicted.floor, 4), c.refused);
+    }
+    if (count > shown) text += fmt::format("  and {} more (--format json names all)\n", count - shown);
+    return count == 0 ? "" : fmt::format("\n{} rows refused\n", count) + text;
+}
+
+std::string worst(const ValidateAnswer& a) {
+    std::vector<const MeasuredCase*> order;
+    for (const MeasuredCase& c : a.cases) {
+        if (c.refused.empty() && c.not_counted.empty()) order.push_back(&c);
+    }
+    std::stable_sort(order.begin(), order.end(), [](const MeasuredCase* x, const MeasuredCase* y) {
+        return std::abs(std::log1p(x->error)) > std::abs(std::log1p(y->error));
+    });
+    Table table({"furthest off", "predicted", "measured", "error", "where"});
+    for (std::size_t i = 0; i < order.size() && i < 5; ++i)
+        table.add({order[i]->name, format(order[i]->predicted.expected, 4), format(order[i]->measured, 4),
+                   percent(order[i]->error), order[i]->where});
+    return "\n" + table.to_string();
+}
+
+}  // namespace
+
+Report report(const ValidateAnswer& a) {
+    Report r;
+    r.rows = "cases";
+    r.json = envelope("validate");
+    r.json["inputs"]["measured"] = a.files;
+    r.json["cases"] = Json::array();
+    for (const MeasuredCase& c : a.cases) r.json["cases"].push_back(case_json(c));
+    r.json["summary"] = Json::array();
+    for (const CaseSummary& s : a.groups) r.json["summary"].push_back(summary_json(s));
+    r.json["overall"] = summary_json(a.overall);
+    r.json["notes"] = a.notes;
+
+    Table table(
+        {"group", "cases", "mean", "median", "95 % within", "bias", "in interval", "interval", "refused"});
+    for (const CaseSummary& s : a.groups) add_row(table, s);
+    if (a.groups.size() > 1) add_row(table, a.overall);
+    r.text = "errors: predicted over measured - 1\n" + table.to_string() + worst(a) + refusals(a);
+    for (const std::string& note : a.notes) r.text += "note: " + note + "\n";
+    return r;
+}
+
+}  // namespace headroom

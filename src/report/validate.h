@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "answers/measured.h"
+#include "report/render.h"
+
+namespace headroom {
+
+Report report(const ValidateAnswer& answer);
+
+}  // namespace headroom
