@@ -16,8 +16,8 @@ int verify_all(bool quick, std::uint64_t seed);
 // Named lists of cases; throws DeviceError for an unknown name.
 std::vector<Case> suite(const std::string& name);
 
-// Times the cases, prints a table and appends what it measured. Returns the failures.
-int time_cases(const std::vector<Case>& cases, DataPool& pool, std::vector<CaseResult>& results);
+// Times a suite, prints a table and appends what it measured. Returns the failures.
+int time_suite(const std::string& name, DataPool& pool, std::vector<CaseResult>& results);
 
 void print_ceilings(const Ceilings& ceilings);
 

@@ -4,16 +4,20 @@
 
 #include <algorithm>
 #include <exception>
+#include <random>
 #include <string>
 
 namespace headroom::kernels {
 
 namespace {
 
+constexpr int kNoDevice = 4;  // what ctest takes for "skipped"
+
 constexpr const char* kUsage =
-    "usage: headroom_kernel_bench verify [quick]             every operator against its reference\n"
+    "usage: headroom_kernel_bench verify [quick] [SEED]      every operator against its reference\n"
     "       headroom_kernel_bench ceilings [FILE]            what the device can do\n"
     "       headroom_kernel_bench time SUITE[,SUITE] [FILE]  a table, and a measurement file\n"
+    "       headroom_kernel_bench record FILE                ceilings and all suites, into one file\n"
     "       headroom_kernel_bench once SUITE INDEX           one launch of one case, for a profiler\n";
 
 std::vector<std::string> split(const std::string& list) {
@@ -48,10 +52,34 @@ int run_time(const std::vector<std::string>& arguments) {
     DataPool pool;
     std::vector<CaseResult> results;
     int failures = 0;
-    for (const auto& name : split(arguments[1])) failures += time_cases(suite(name), pool, results);
+    for (const auto& name : split(arguments[1])) failures += time_suite(name, pool, results);
     environment.after = read_device_state();
     if (arguments.size() > 2) write_file(arguments[2], environment, nullptr, results);
     return failures == 0 ? 0 : 1;
+}
+
+int run_record(const std::string& path) {
+    DataPool pool;
+    auto ceilings = measure_ceilings(pool);
+    print_ceilings(ceilings);
+    std::vector<CaseResult> results;
+    int failures = 0;
+    for (const char* name :
+         {"calibration", "validation", "paged", "contiguous", "wide", "flash", "standard", "weights"}) {
+        failures += time_suite(name, pool, results);
+    }
+    ceilings.environment.after = read_device_state();
+    write_file(path, ceilings.environment, &ceilings, results);
+    return failures == 0 ? 0 : 1;
+}
+
+// Fresh inputs each time unless a seed is given; the seed is printed, so that a failure can be had again.
+int run_verify(const std::vector<std::string>& arguments) {
+    const bool quick = arguments.size() > 1 && arguments[1] == "quick";
+    const std::size_t at = quick ? 2 : 1;
+    const std::uint64_t seed = arguments.size() > at ? std::stoull(arguments[at]) : std::random_device()();
+    std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
+    return verify_all(quick, seed) == 0 ? 0 : 1;
 }
 
 int run_once(const std::vector<std::string>& arguments) {
@@ -68,10 +96,12 @@ int run_once(const std::vector<std::string>& arguments) {
 
 int run(const std::vector<std::string>& arguments) {
     const std::string command = arguments.empty() ? "" : arguments[0];
-    if (command == "verify") {
-        const bool quick = arguments.size() > 1 && arguments[1] == "quick";
-        return verify_all(quick, 1000) == 0 ? 0 : 1;
+    if (!device_available()) {
+        std::fputs("no CUDA device: nothing can be run or measured here\n", stderr);
+        return kNoDevice;
     }
+    if (command == "verify") return run_verify(arguments);
+    if (command == "record" && arguments.size() > 1) return run_record(arguments[1]);
     if (command == "ceilings") return run_ceilings(arguments);
     if (command == "time" && arguments.size() > 1) return run_time(arguments);
     if (command == "once" && arguments.size() > 2) return run_once(arguments);

@@ -116,6 +116,7 @@ void write_measured(std::FILE* file, const Environment& environment, const Ceili
     std::fprintf(file, ",\n  \"cases\": [");
     for (std::size_t i = 0; i < results.size(); ++i) {
         std::fprintf(file, "%s\n    {", i == 0 ? "" : ",");
+        std::fprintf(file, "\"suite\": \"%s\", ", results[i].suite.c_str());
         write_shape(file, results[i].shape);
         std::fprintf(file, ", ");
         write_timing(file, results[i].timing);

@@ -139,12 +139,13 @@ std::vector<Case> suite(const std::string& name) {
     HEADROOM_REQUIRE(false, "no such suite: " + name);
 }
 
-int time_cases(const std::vector<Case>& cases, DataPool& pool, std::vector<CaseResult>& results) {
+int time_suite(const std::string& name, DataPool& pool, std::vector<CaseResult>& results) {
     int failures = 0;
     std::printf("%-62s %10s %7s %9s %9s %9s\n", "case", "us", "spread", "TB/s", "TFLOP/s", "error");
-    for (const Case& c : cases) {
+    for (const Case& c : suite(name)) {
         try {
-            const auto result = measure_case(c, pool);
+            auto result = measure_case(c, pool);
+            result.suite = name;
             if (!(result.sample_error <= 1e-2)) ++failures;
             const auto& timing = result.timing;
             const auto work = work_of(c);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/case.h"
 
+#include "ops/work.h"
+
 #include <algorithm>
-#include <numeric>
 #include <random>
 
 namespace headroom::kernels {
@@ -38,35 +39,80 @@ std::string heads(const Case& c) {
            std::to_string(c.kv_heads) + " d" + std::to_string(c.head_dim);
 }
 
-// Query-key pairs that one head of one sequence computes.
-double pairs(const Case& c) {
-    const double queries = c.query_tokens, context = c.context;
-    return c.causal ? queries * (context - queries) + queries * (queries + 1) / 2 : queries * context;
+ElementType element_type(DType type) {
+    switch (type) {
+        case DType::kBf16:
+            return ElementType::bf16;
+        case DType::kFp16:
+            return ElementType::fp16;
+        case DType::kFp8E4M3:
+            return ElementType::fp8;
+        case DType::kInt8:
+            return ElementType::int8;
+        case DType::kFp32:
+            return ElementType::fp32;
+    }
+    return ElementType::bf16;
 }
 
-Work attention_work(const Case& c) {
-    const double element = static_cast<double>(size_of(c.dtype));
-    const double queries = 1.0 * c.batch * c.query_heads * c.query_tokens * c.head_dim;
-    const double cache = 2.0 * c.batch * c.kv_heads * c.context * c.head_dim;
-    Work work;
-    work.bytes = element * (2 * queries + cache);
-    work.flop = 4.0 * c.batch * c.query_heads * pairs(c) * c.head_dim;
-    if (c.op == CaseKind::kStandardAttention) {
-        work.bytes += 4 * element * c.batch * c.query_heads * c.query_tokens * c.context;
-        work.flop = 4.0 * c.batch * c.query_heads * c.query_tokens * c.context * c.head_dim;
-    }
+Work counted(const headroom::Work& work) { return {hbm_bytes(work).in(byte), work.flop.in(flop)}; }
+
+headroom::Attention attention(const Case& c) {
+    headroom::Attention op;
+    op.heads = c.query_heads;
+    op.kv_heads = c.kv_heads;
+    op.key_dim = op.value_dim = c.head_dim;
+    op.kv_per_token =
+        Bytes(2.0 * c.kv_heads * c.head_dim * static_cast<double>(size_of(c.dtype))) / Tokens(1);
+    op.stores_kv = false;  // the cache is there already
+    op.compute = op.activation = element_type(c.dtype);
+    return op;
+}
+
+Work prefill_work(const Case& c) {
+    auto op = attention(c);
+    op.groups = {{.sequences = double(c.batch),
+                  .fresh = double(c.query_tokens),
+                  .past = double(c.context - c.query_tokens)}};
+    Work work = counted(headroom::work(op));
+    if (!c.causal) work.flop = 4.0 * c.batch * c.query_heads * c.query_tokens * c.context * c.head_dim;
+    return work;
+}
+
+// Three kernels that do not skip the causal half: the scores are written by the first, read and written by
+// the second and read by the third.
+Work standard_work(const Case& c) {
+    Case full = c;
+    full.causal = false;
+    Work work = prefill_work(full);
+    work.bytes +=
+        4.0 * static_cast<double>(size_of(c.dtype)) * c.batch * c.query_heads * c.query_tokens * c.context;
     return work;
 }
 
 Work decode_work(const Case& c) {
-    const auto lengths = lengths_of(c);
-    const double tokens = std::accumulate(lengths.begin(), lengths.end(), 0.0);
-    const double element = static_cast<double>(size_of(c.dtype));
-    Work work;
-    work.bytes =
-        element * (2.0 * tokens * c.kv_heads * c.head_dim + 2.0 * c.batch * c.query_heads * c.head_dim);
-    work.flop = 4.0 * tokens * c.query_heads * c.head_dim;
-    if (c.op == CaseKind::kPagedDecodeAttention) work.bytes += 4.0 * tokens / c.block_tokens;
+    auto op = attention(c);
+    double tokens = 0;
+    for (const int length : lengths_of(c)) {
+        op.groups.push_back({.sequences = 1, .fresh = 1, .past = double(length - 1)});
+        tokens += length;
+    }
+    Work work = counted(headroom::work(op));
+    if (c.op == CaseKind::kPagedDecodeAttention)
+        work.bytes += 4.0 * tokens / c.block_tokens;  // the block table
+    return work;
+}
+
+Work product_work(const Case& c) {
+    headroom::Matmul op;
+    op.rows = c.batch;
+    op.inputs = c.inputs;
+    op.outputs = c.outputs;
+    op.weights = {.element = element_type(c.dtype)};
+    op.activation = element_type(c.dtype);
+    Work work = counted(headroom::work(op));
+    work.bytes +=
+        (2.0 - static_cast<double>(size_of(c.dtype))) * c.batch * c.outputs;  // y has 16 bits in any case
     return work;
 }
 
@@ -119,17 +165,14 @@ Work work_of(const Case& c) {
                         c.context,
                     0};
         case CaseKind::kStandardAttention:
+            return standard_work(c);
         case CaseKind::kFlashAttention:
-            return attention_work(c);
+            return prefill_work(c);
         case CaseKind::kDecodeAttention:
         case CaseKind::kPagedDecodeAttention:
             return decode_work(c);
-        case CaseKind::kWeightStream: {
-            const double element = static_cast<double>(size_of(c.dtype));
-            return {
-                element * (1.0 * c.inputs * c.outputs + 1.0 * c.batch * c.inputs) + 2.0 * c.batch * c.outputs,
-                2.0 * c.batch * c.inputs * c.outputs};
-        }
+        case CaseKind::kWeightStream:
+            return product_work(c);
     }
     return {};
 }

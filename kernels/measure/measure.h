@@ -49,6 +49,7 @@ Ceilings measure_ceilings(DataPool& pool, const Progress& progress = {});
 
 struct CaseResult {
     Case shape;
+    std::string suite;  // the list that it was measured with; filled in by who knows it
     Timing timing;
     double sample_error = 0;  // of the output against the CPU where the operator offers a check
 };
