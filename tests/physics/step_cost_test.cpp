@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serving/step_cost.h"
-#include "serving_fixture.h"
+#include "catalogue.h"
 
 #include <iostream>
 #include <random>
@@ -30,8 +30,8 @@ StepShape random_shape(std::mt19937_64& random, std::int64_t budget) {
 
 TEST_CASE("interpolated steps keep to the stated distance from exact ones", "[serving][physics]") {
     for (const int tp : {1, 4}) {
-        const Shard part = shard(tp == 1 ? test::llama_8b() : test::llama_70b(), {.tp = tp});
-        const Hardware h = test::device("h100-sxm");
+        const Shard part = shard(tp == 1 ? test::model("llama-3-8b") : test::model("llama-3-70b"), {.tp = tp});
+        const Hardware h = test::hardware("h100-sxm");
         const Engine e = test::engine("vllm");
         StepCosts costs(part, h, e);
         std::mt19937_64 random(7);
