@@ -348,8 +348,9 @@ void Replica::leave(Lane& lane, Slot slot) {
     lane.order.erase(live.admission);
     const std::int64_t steps = lane.steps - live.join_step;
     if (steps == 0) {
-        const auto entry = std::find_if(lane.joined.begin(), lane.joined.end(),
-                                        [&](const auto& j) { return j.first == live.last_token; });
+        const auto entry = std::find_if(lane.joined.begin(), lane.joined.end(), [&](const auto& j) {
+            return j.first == live.last_token && j.second == live.width;
+        });
         if (entry != lane.joined.end()) entry->second -= live.width;
     } else {
         live.last_token = lane.last_decode;

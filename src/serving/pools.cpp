@@ -23,8 +23,8 @@ std::optional<Handover> handover_between(const Pool& prefill, const Pool& decode
     const bool one_domain =
         a.name == b.name && a.scale_up && a.scale_up->domain && a.scale_up->domain->value >= devices;
     const auto reached = [](const Hardware& h, const Link& link) {
-        return Handover{link.name, link.per_direction.value * h.generation.achievable.link.expected,
-                        Seconds(h.generation.achievable.message.expected)};
+        const CollectiveCeilings& c = h.reach.collective;
+        return Handover{link.name, link.per_direction.value * c.ring, c.base + c.bulk};
     };
     if (one_domain) return reached(a, *a.scale_up);
     const auto outward = [](const Hardware& h) {

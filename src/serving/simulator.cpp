@@ -26,7 +26,7 @@ struct Moving {
 
 class Run {
   public:
-    Run(const System& system, const RequestSource& source, const Traffic& traffic,
+    Run(const System& system, const RequestSource& source, const Playback& playback,
         const Observers& observers);
     SimulationResult result();
 
@@ -50,7 +50,7 @@ class Run {
 
     const System& system_;
     const RequestSource& source_;
-    const Traffic& traffic_;
+    const Playback& playback_;
     const Observers& observers_;
     SimulationResult r_;
     ServingEvents events_;
@@ -78,9 +78,9 @@ class Run {
     std::int64_t watch_every_ = 1;
 };
 
-Run::Run(const System& system, const RequestSource& source, const Traffic& traffic,
+Run::Run(const System& system, const RequestSource& source, const Playback& playback,
          const Observers& observers)
-    : system_(system), source_(source), traffic_(traffic), observers_(observers) {
+    : system_(system), source_(source), playback_(playback), observers_(observers) {
     events_.step = observers.step;
     events_.finished = [this](Live&& live, double now) { take_result(std::move(live), now); };
     events_.prompt_done = [this](Live&& live, double now) { hand_over(std::move(live), now); };
@@ -105,14 +105,14 @@ Run::Run(const System& system, const RequestSource& source, const Traffic& traff
 // Reads ahead by one request.
 void Run::pull() {
     next_arrival_ = kNever;
-    if (traffic_.concurrency > 0 && live_ >= traffic_.concurrency) return;
+    if (playback_.concurrency > 0 && live_ >= playback_.concurrency) return;
     while (more_) {
-        more_ = !(traffic_.most > 0 && r_.requests >= traffic_.most) && source_(request_);
+        more_ = !(playback_.most > 0 && r_.requests >= playback_.most) && source_(request_);
         if (!more_) return;
-        if (seen_++ % traffic_.every == 0) break;
+        if (seen_++ % playback_.every == 0) break;
     }
     if (!more_) return;
-    next_arrival_ = traffic_.concurrency > 0 ? now_ : request_.arrival.in(second) / traffic_.scale;
+    next_arrival_ = playback_.concurrency > 0 ? now_ : request_.arrival.in(second) / playback_.scale;
     // A source's clock may start anywhere, but it never runs backwards.
     next_arrival_ = std::max(next_arrival_, last_arrival_);
 }
@@ -184,7 +184,7 @@ void Run::take_result(Live&& live, double now) {
                             live.cached, live.preemptions});
     }
     now_ = now;
-    if (traffic_.concurrency > 0 && next_arrival_ == kNever) pull();
+    if (playback_.concurrency > 0 && next_arrival_ == kNever) pull();
 }
 
 void Run::hand_over(Live&& live, double now) {
@@ -218,7 +218,7 @@ void Run::move_on() {
 }
 
 void Run::judge_saturation() {
-    r_.arrivals = traffic_.concurrency > 0 ? 0 : last_arrival_ - first_arrival_;
+    r_.arrivals = playback_.concurrency > 0 ? 0 : last_arrival_ - first_arrival_;
     if (r_.arrivals <= 0 || watches_.size() < 16) return;
     const auto mean_between = [&](double from, double to) {
         double sum = 0, count = 0;
@@ -323,9 +323,9 @@ SimulationResult Run::result() {
 
 }  // namespace
 
-SimulationResult simulate(const System& system, const RequestSource& source, const Traffic& traffic,
+SimulationResult simulate(const System& system, const RequestSource& source, const Playback& playback,
                           const Observers& observers) {
-    return Run(system, source, traffic, observers).result();
+    return Run(system, source, playback, observers).result();
 }
 
 }  // namespace headroom

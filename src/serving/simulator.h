@@ -36,7 +36,7 @@ struct System {
 };
 
 /// How requests come.
-struct Traffic {
+struct Playback {
     double scale = 1;  ///< arrivals come so many times faster
     std::int64_t concurrency =
         0;                   ///< closed loop: a request is sent when one has ended; 0: as the source says
@@ -86,7 +86,7 @@ struct SimulationResult {
 
 /// Runs every request of the source. Deterministic: the same source gives the same result. Holds only the
 /// requests that have arrived and are not finished. Formulas: docs/model.md, "Simulation".
-SimulationResult simulate(const System& system, const RequestSource& source, const Traffic& traffic,
+SimulationResult simulate(const System& system, const RequestSource& source, const Playback& playback,
                           const Observers& observers = {});
 
 }  // namespace headroom

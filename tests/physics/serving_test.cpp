@@ -47,7 +47,7 @@ RequestSource listed(std::vector<Request> requests) {
 }
 
 // Every token once, memory empty at the end, time forwards; whatever the policy.
-void check_conservation(const System& system, const RequestSource& source, const Traffic& load = {}) {
+void check_conservation(const System& system, const RequestSource& source, const Playback& load = {}) {
     std::map<int, double> clock;
     std::map<std::pair<int, int>, double> lane_free;
     double tokens_out = 0, prompts = 0, used_most = 0;
@@ -79,12 +79,14 @@ void check_conservation(const System& system, const RequestSource& source, const
     for (const PoolResult& pool : r.pools) CHECK(pool.blocks_at_end == 0);
     CHECK(used_most > 0);
     // First tokens come from prompts, all others from gaps.
-    CHECK(r.itl.weight() + static_cast<double>(finished) == Catch::Detail::Approx(static_cast<double>(expected_out)));
+    CHECK(r.itl.weight() + static_cast<double>(finished) ==
+          Catch::Detail::Approx(static_cast<double>(expected_out)));
     // Prompts run once, but for what was found in a cache and what was lost to preemption.
     if (r.preemptions == 0 && r.prefix_hit_rate == 0)
         CHECK(prompts == Catch::Detail::Approx(static_cast<double>(r.tokens_in)));
     if (r.preemptions == 0 && system.policy.batching == Batching::continuous)
-        CHECK(tokens_out + static_cast<double>(finished) == Catch::Detail::Approx(static_cast<double>(expected_out)));
+        CHECK(tokens_out + static_cast<double>(finished) ==
+              Catch::Detail::Approx(static_cast<double>(expected_out)));
 }
 
 }  // namespace
@@ -130,12 +132,18 @@ TEST_CASE("every token is served once, KV returns to empty and time never runs b
         check_conservation(system, traffic(800, 0, 500, 200), {.concurrency = 100});
     }
     SECTION("with windows and states in the cache") {
-        check_conservation(one_replica("gemma-3-27b", 2), traffic(600, 20, 2000, 200));
+        Model windowed = test::model("llama-3-8b");
+        Layer local = windowed.kinds.front();
+        std::get<SoftmaxAttention>(local.mixer).window = 1024;
+        windowed.kinds.push_back(local);
+        for (std::size_t i = 0; i < windowed.layout.size(); i += 2) windowed.layout[i] = 1;
+        system.pools[0].shard = shard(windowed, {});
+        check_conservation(system, traffic(600, 20, 2000, 200));
     }
 }
 
 TEST_CASE("at low load a request takes exactly the analytic steps", "[serving][physics]") {
-    for (const char* model : {"llama-3-8b", "mixtral-8x7b"}) {
+    for (const char* model : {"llama-3-8b", "llama-3-70b"}) {
         const System system = one_replica(model, 4);
         const Pool& p = system.pools[0];
         Request lone;
@@ -168,7 +176,8 @@ TEST_CASE("at high load no step beats its floor", "[serving][physics]") {
     watch.step = [&](const StepRecord& s) {
         if (++count % 37 != 0 || s.chunks > 1) return;
         Batch batch;
-        if (s.decodes > 0) batch = decode_batch(double(s.decodes), double(s.decode_context) / double(s.decodes));
+        if (s.decodes > 0)
+            batch = decode_batch(double(s.decodes), double(s.decode_context) / double(s.decodes));
         // At least what the tokens of the prompt cost without their past.
         if (s.prompt_tokens > 0)
             batch.groups.push_back({.sequences = 1, .fresh = double(s.prompt_tokens), .past = 0});

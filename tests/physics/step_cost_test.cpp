@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serving/step_cost.h"
+
 #include "catalogue.h"
 
 #include <iostream>
@@ -11,7 +12,8 @@ namespace {
 
 StepShape random_shape(std::mt19937_64& random, std::int64_t budget) {
     const auto up_to = [&](double most) {
-        return static_cast<std::int64_t>(std::exp(std::uniform_real_distribution<>(0, std::log(most))(random)));
+        return static_cast<std::int64_t>(
+            std::exp(std::uniform_real_distribution<>(0, std::log(most))(random)));
     };
     StepShape s;
     s.decodes = up_to(600);
@@ -30,7 +32,8 @@ StepShape random_shape(std::mt19937_64& random, std::int64_t budget) {
 
 TEST_CASE("interpolated steps keep to the stated distance from exact ones", "[serving][physics]") {
     for (const int tp : {1, 4}) {
-        const Shard part = shard(tp == 1 ? test::model("llama-3-8b") : test::model("llama-3-70b"), {.tp = tp});
+        const Shard part =
+            shard(tp == 1 ? test::model("llama-3-8b") : test::model("llama-3-70b"), {.tp = tp});
         const Hardware h = test::hardware("h100-sxm");
         const Engine e = test::engine("vllm");
         StepCosts costs(part, h, e);
@@ -42,14 +45,14 @@ TEST_CASE("interpolated steps keep to the stated distance from exact ones", "[se
             const double exact = costs.exact(s).latency;
             const double error = std::abs(costs(s).latency / exact - 1);
             if (error > 0.05)
-                std::cerr << s.decodes << " " << s.decode_context << " chunks " << s.chunks.size() << " error "
-                          << error << "\n";
+                std::cerr << s.decodes << " " << s.decode_context << " chunks " << s.chunks.size()
+                          << " error " << error << "\n";
             sum += error;
             most = std::max(most, error);
             ++count;
         }
-        std::cerr << "tp " << tp << " mean " << sum / count << " most " << most << " evals " << costs.evaluations()
-                  << "\n";
+        std::cerr << "tp " << tp << " mean " << sum / count << " most " << most << " evals "
+                  << costs.evaluations() << "\n";
         CHECK(sum / count < 0.02);
         CHECK(most < 0.08);
     }
