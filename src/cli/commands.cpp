@@ -10,6 +10,7 @@ std::span<const Command> commands() {
         Command{"predict", "time of a prefill and of a decode step", add_predict},
         Command{"limits", "the memory ledger and the batch that fits", add_limits},
         Command{"roofline", "every operator of a step: work, bound, floor and expected time", add_roofline},
+        Command{"simulate", "a workload through continuous batching, request by request", add_simulate},
         Command{"plan", "the fewest GPUs that carry a workload within objectives, and what binds", add_plan},
         Command{"compare", "rows side by side, one thing varied", add_compare},
         Command{"hw", "devices: list, show NAME, check PATH", add_hw},

@@ -13,6 +13,7 @@ Action add_predict(CLI::App& app);
 Action add_roofline(CLI::App& app);
 Action add_limits(CLI::App& app);
 Action add_plan(CLI::App& app);
+Action add_simulate(CLI::App& app);
 Action add_compare(CLI::App& app);
 Action add_fit(CLI::App& app);
 Action add_validate(CLI::App& app);

@@ -20,24 +20,6 @@ struct Options {
     std::string percentile = "0.99", margin = "0.9", max_gpus = "4096";
 };
 
-// "8/s", or "2x" of the workload's own rate.
-void parse_rate(const std::string& text, std::optional<Frequency>& rate, double& scale,
-                OptionFaults& faults) {
-    if (text.empty()) return;
-    if (text.back() == 'x') {
-        scale = parse_plain("--rate", text.substr(0, text.size() - 1), 1e-6, 1e9, faults);
-    } else {
-        const auto parsed = parse_quantity(text, {.second = -1});
-        const double* value = std::get_if<double>(&parsed);
-        if (value == nullptr || *value <= 0) {
-            faults.add("--rate",
-                       fmt::format("\"{}\" is neither a rate above zero (8/s) nor a multiple (2x)", text));
-        } else {
-            rate = Frequency(*value);
-        }
-    }
-}
-
 // "h100-sxm=2.5/h", or "2.5/h" for whatever device is asked about.
 std::optional<DollarRate> parse_price(const Options& o, OptionFaults& faults) {
     if (o.price.empty()) return std::nullopt;
@@ -103,7 +85,7 @@ Action add_plan(CLI::App& app) {
             static_cast<int>(parse_one_count("--max-gpus", o->max_gpus, 1, 1000000, faults));
         std::optional<Frequency> rate;
         double scale = 1;
-        parse_rate(o->rate, rate, scale, faults);
+        parse_rate("--rate", o->rate, rate, scale, faults);
         const auto price = parse_price(*o, faults);
         const auto workload = load_workload(o->workload, o->subject.output, faults);
         if (workload && !rate && workload->rate <= Frequency{}) {

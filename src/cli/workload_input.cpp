@@ -2,9 +2,6 @@
 #include "cli/workload_input.h"
 
 #include "io/catalogue.h"
-#include "io/trace_reader.h"
-#include "io/workload_yaml.h"
-#include "spec/generate.h"
 
 #include <CLI/CLI.hpp>
 
@@ -17,8 +14,7 @@ void add_workload_options(CLI::App& app, WorkloadInput& w) {
     app.add_option("--assume-output", w.assume_output, "output tokens of rows that name none");
 }
 
-std::optional<WorkloadSummary> load_workload(const WorkloadInput& w, const Output& output,
-                                             OptionFaults& faults) {
+std::optional<Traffic> open_workload(const WorkloadInput& w, const Output& output, OptionFaults& faults) {
     if (w.name.empty()) {
         faults.add("--workload", "is needed: a name in workloads/ or a trace file");
         return std::nullopt;
@@ -28,18 +24,41 @@ std::optional<WorkloadSummary> load_workload(const WorkloadInput& w, const Outpu
     if (!w.assume_output.empty())
         options.assume_output = parse_one_count("--assume-output", w.assume_output, 1, 10000000, faults);
     try {
-        const std::string path = find_entry(data_folder(output.data_dir), "workloads", w.name);
-        if (path.size() > 5 && path.substr(path.size() - 5) == ".yaml") {
-            return summarise(generate(read_workload(path, overrides_for(output, "workload"))));
-        }
-        TraceReader reader(path, options);
-        const WorkloadSummary summary = summarise([&](Request& request) { return reader.next(request); });
-        for (const std::string& note : reader.report().notes)
-            std::fprintf(stderr, "note: %s\n", note.c_str());
+        return find_traffic(find_entry(data_folder(output.data_dir), "workloads", w.name), options,
+                            overrides_for(output, "workload"));
+    } catch (const InputError& e) {
+        faults.add(e);
+        return std::nullopt;
+    }
+}
+
+std::optional<WorkloadSummary> load_workload(const WorkloadInput& w, const Output& output,
+                                             OptionFaults& faults) {
+    const auto traffic = open_workload(w, output, faults);
+    if (!traffic) return std::nullopt;
+    try {
+        WorkloadSummary summary = summarise(*traffic);
+        for (const std::string& note : summary.notes) std::fprintf(stderr, "note: %s\n", note.c_str());
         return summary;
     } catch (const InputError& e) {
         faults.add(e);
         return std::nullopt;
+    }
+}
+
+Frequency own_rate(const Traffic& traffic) {
+    if (traffic.workload) return mean_rate(traffic.workload->arrivals);
+    return summarise(traffic).rate;
+}
+
+void parse_rate(const std::string& option, const std::string& text, std::optional<Frequency>& rate,
+                double& scale, OptionFaults& faults) {
+    if (text.empty()) return;
+    if (text.back() == 'x') {
+        scale = parse_plain(option, text.substr(0, text.size() - 1), 1e-6, 1e9, faults);
+    } else {
+        rate = parse_option<Dimension{.second = -1}>(option, text, faults);
+        if (*rate <= Frequency{}) faults.add(option, "must be above zero");
     }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/options.h"
+#include "io/traffic.h"
 #include "spec/workload_summary.h"
 
 #include <optional>
@@ -20,5 +21,15 @@ void add_workload_options(CLI::App& app, WorkloadInput& input);
 /// Statistics of a trace or of a description in workloads/. Nothing when a fault was added.
 std::optional<WorkloadSummary> load_workload(const WorkloadInput& input, const Output& output,
                                              OptionFaults& faults);
+
+/// The trace or description itself, to be read as often as needed. Nothing when a fault was added.
+std::optional<Traffic> open_workload(const WorkloadInput& input, const Output& output, OptionFaults& faults);
+
+/// Requests per second as it comes; a trace is read once for it.
+Frequency own_rate(const Traffic& traffic);
+
+/// "8/s" into `rate`, or "2x" of the workload's own rate into `scale`.
+void parse_rate(const std::string& option, const std::string& text, std::optional<Frequency>& rate,
+                double& scale, OptionFaults& faults);
 
 }  // namespace headroom

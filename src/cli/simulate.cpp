@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "answers/simulate.h"
+
+#include "base/units.h"
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/workload_input.h"
+#include "report/simulate.h"
+#include "serving/timeline.h"
+
+#include <fstream>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+namespace headroom {
+namespace {
+
+struct Options {
+    Subject subject;
+    WorkloadInput workload;
+    std::string rate, replicas = "1", policy = "continuous", allocator = "paged", preemption = "recompute";
+    std::string max_len, max_sequences, requests, concurrency, seed;
+    std::string disaggregate, prefill_hw, prefill_tp, prefill_pp, prefill_ep, prefill_dp, link;
+    std::string timeline, requests_csv;
+    bool no_prefix_cache = false;
+};
+
+template <class T>
+T choice(const char* option, const std::string& text, const std::vector<std::pair<std::string, T>>& known,
+         OptionFaults& faults) {
+    std::vector<std::string> names;
+    for (const auto& [name, value] : known) {
+        if (name == text) return value;
+        names.push_back(name);
+    }
+    faults.add(option, fmt::format("\"{}\" is none of {}", text, fmt::join(names, ", ")),
+               did_you_mean(text, names));
+    return known.front().second;
+}
+
+std::int64_t optional_count(const char* option, const std::string& text, OptionFaults& faults) {
+    return text.empty() ? 0 : parse_one_count(option, text, 1, 1'000'000'000, faults);
+}
+
+ServingPolicy policy_of(const Options& o, OptionFaults& faults) {
+    ServingPolicy p;
+    p.batching = choice<Batching>(
+        "--policy", o.policy, {{"continuous", Batching::continuous}, {"static", Batching::fixed}}, faults);
+    p.allocation = choice<Allocation>(
+        "--allocator", o.allocator, {{"paged", Allocation::paged}, {"reserve", Allocation::reserve}}, faults);
+    p.preemption =
+        choice<Preemption>("--preemption", o.preemption,
+                           {{"recompute", Preemption::recompute}, {"swap", Preemption::swap}}, faults);
+    p.max_tokens = optional_count("--max-len", o.max_len, faults);
+    p.max_sequences = optional_count("--max-sequences", o.max_sequences, faults);
+    p.keep_prefixes = !o.no_prefix_cache;
+    return p;
+}
+
+// "2:6": prefill and decode replicas.
+std::optional<PrefillPool> prefill_pool(const Options& o, OptionFaults& faults) {
+    if (o.disaggregate.empty()) {
+        for (const auto& [option, text] : {std::pair{"--prefill-hw", &o.prefill_hw},
+                                           {"--prefill-tp", &o.prefill_tp},
+                                           {"--link", &o.link}}) {
+            if (!text->empty()) faults.add(option, "needs --disaggregate P:D");
+        }
+        return std::nullopt;
+    }
+    PrefillPool pool;
+    const std::size_t colon = o.disaggregate.find(':');
+    if (colon == std::string::npos) {
+        faults.add("--disaggregate", fmt::format("\"{}\" is not P:D", o.disaggregate), o.disaggregate + ":1");
+        return std::nullopt;
+    }
+    const auto replicas = [&](const std::string& text) {
+        return static_cast<int>(parse_one_count("--disaggregate", text, 1, 4096, faults));
+    };
+    pool.replicas = replicas(o.disaggregate.substr(0, colon));
+    pool.decode_replicas = replicas(o.disaggregate.substr(colon + 1));
+    const auto degree = [&](const char* option, const std::string& own, const std::string& other) {
+        const std::string& text = own.empty() ? other : own;
+        return text.empty() ? 1 : static_cast<int>(parse_one_count(option, text, 1, 4096, faults));
+    };
+    pool.deployment = {degree("--prefill-tp", o.prefill_tp, o.subject.tp),
+                       degree("--prefill-pp", o.prefill_pp, o.subject.pp),
+                       degree("--prefill-ep", o.prefill_ep, o.subject.ep),
+                       degree("--prefill-dp", o.prefill_dp, o.subject.dp)};
+    if (!o.link.empty())
+        pool.link = parse_option<Dimension{.byte = 1, .second = -1}>("--link", o.link, faults);
+    try {
+        pool.hardware = load_hardware(o.subject.output, o.prefill_hw.empty() ? o.subject.hw : o.prefill_hw);
+    } catch (const InputError& e) {
+        faults.add(e);
+    }
+    return pool;
+}
+
+// The longest request, for reserved memory without a limit of its own: a power of two, as engines are set.
+std::int64_t longest_request(const Traffic& traffic) {
+    std::int64_t longest = 1;
+    Request r;
+    for (const RequestSource next = traffic.open(); next(r);)
+        longest = std::max(longest, r.input_tokens + r.output_tokens);
+    std::int64_t limit = 256;
+    while (limit < longest) limit *= 2;
+    return limit;
+}
+
+struct Files {
+    std::ofstream timeline, requests;
+};
+
+constexpr std::int64_t kTimelineSteps = 200000;
+
+Observers observers_of(const Options& o, Files& files, OptionFaults& faults) {
+    Observers watch;
+    const auto open = [&](const char* option, const std::string& path, std::ofstream& file) {
+        file.open(path, std::ios::binary);
+        if (!file) faults.add(option, "cannot write " + path);
+    };
+    if (!o.timeline.empty()) {
+        open("--timeline", o.timeline, files.timeline);
+        files.timeline << "[\n";
+        const auto steps = std::make_shared<std::int64_t>(0);
+        watch.step = [&files, steps](const StepRecord& step) {
+            if (++*steps <= kTimelineSteps) files.timeline << timeline_event(step);
+            if (*steps == kTimelineSteps + 1)
+                fmt::print(stderr, "note: --timeline holds the first {} steps\n", kTimelineSteps);
+        };
+    }
+    if (!o.requests_csv.empty()) {
+        open("--requests-csv", o.requests_csv, files.requests);
+        files.requests << requests_csv_header();
+    }
+    if (o.timeline.empty() && o.requests_csv.empty()) return watch;
+    const auto told = std::make_shared<std::int64_t>(0);
+    watch.request = [&files, told](const RequestRecord& r) {
+        if (files.timeline.is_open() && ++*told <= kTimelineSteps) files.timeline << timeline_event(r);
+        if (files.requests.is_open()) files.requests << requests_csv_row(r);
+    };
+    return watch;
+}
+
+void add_options(CLI::App& app, Options& o) {
+    add_subject_options(app, o.subject);
+    add_workload_options(app, o.workload);
+    app.add_option("--rate", o.rate,
+                   "requests per second (8/s), or a multiple of the workload's own (2x; default 1x)");
+    app.add_option("--replicas", o.replicas,
+                   "replicas of the deployment, requests to the least loaded (default 1)");
+    app.add_option("--policy", o.policy, "batching: continuous (default) or static");
+    app.add_option("--allocator", o.allocator,
+                   "KV memory: paged (default), or reserve: --max-len tokens for every sequence");
+    app.add_option(
+        "--max-len", o.max_len,
+        "tokens that one sequence may have; longer ones are refused (default: no limit; with reserve the "
+        "longest request, rounded up to a power of two)");
+    app.add_option("--preemption", o.preemption, "when memory runs out: recompute (default) or swap");
+    app.add_option("--max-sequences", o.max_sequences, "sequences that run at once (default: the engine's)");
+    app.add_flag("--no-prefix-cache", o.no_prefix_cache,
+                 "do not keep prompts for others that begin the same way");
+    app.add_option("--requests", o.requests, "stop after so many requests (default: all)");
+    app.add_option("--concurrency", o.concurrency,
+                   "closed loop: so many requests at any time, arrivals are ignored");
+    app.add_option("--seed", o.seed, "of a workload that is generated (default: its own)");
+    app.add_option("--disaggregate", o.disaggregate,
+                   "P:D: P replicas run prompts, D replicas (--hw, --tp ...) generate");
+    app.add_option("--prefill-hw", o.prefill_hw, "device of the prefill replicas (default: --hw)");
+    app.add_option("--prefill-tp", o.prefill_tp, "their tensor parallelism (default: --tp)");
+    app.add_option("--prefill-pp", o.prefill_pp, "their pipeline stages (default: --pp)");
+    app.add_option("--prefill-ep", o.prefill_ep, "their expert parallelism (default: --ep)");
+    app.add_option("--prefill-dp", o.prefill_dp, "their data parallelism (default: --dp)");
+    app.add_option(
+        "--link", o.link,
+        "bandwidth between the pools, per GPU and direction, e.g. 50GB/s (default: the devices' link)");
+    app.add_option("--timeline", o.timeline,
+                   "write steps and requests to this file, for Perfetto or chrome://tracing");
+    app.add_option("--requests-csv", o.requests_csv, "write one row per request to this file");
+}
+
+int run(const Options& o) {
+    OptionFaults faults;
+    SimulateQuestion s;
+    s.policy = policy_of(o, faults);
+    s.replicas = static_cast<int>(parse_one_count("--replicas", o.replicas, 1, 4096, faults));
+    s.playback.most = optional_count("--requests", o.requests, faults);
+    s.playback.concurrency = optional_count("--concurrency", o.concurrency, faults);
+    if (!o.seed.empty())
+        s.seed = static_cast<std::uint64_t>(parse_one_count("--seed", o.seed, 0, INT64_MAX, faults));
+    s.prefill = prefill_pool(o, faults);
+    s.rate = o.rate.empty() ? "1x" : o.rate;
+    auto traffic = open_workload(o.workload, o.subject.output, faults);
+    if (traffic && traffic->workload && s.seed) traffic->workload->seed = *s.seed;
+    std::optional<Frequency> rate;
+    parse_rate("--rate", o.rate, rate, s.playback.scale, faults);
+    Files files;
+    const Observers watch = observers_of(o, files, faults);
+    s.question = load_question(o.subject, faults);
+    s.question.echo.workload = o.workload.name;
+    if (s.prefill) {
+        for (const std::string& fault : deployment_faults(s.question.model, s.prefill->deployment))
+            faults.add("--prefill-tp", fault);
+        faults.finish();
+    }
+    if (rate) s.playback.scale = *rate / own_rate(*traffic);
+    if (s.policy.allocation == Allocation::reserve && s.policy.max_tokens == 0)
+        s.policy.max_tokens = longest_request(*traffic);
+    const SimulateAnswer answer = simulate(
+        s, [&] { return traffic->open(); }, watch);
+    if (files.timeline.is_open()) files.timeline << "{}]\n";
+    emit(report(answer), o.subject.output);
+    return answer.fault.empty() && !answer.result.saturated ? 0 : 1;
+}
+
+}  // namespace
+
+Action add_simulate(CLI::App& app) {
+    const auto o = std::make_shared<Options>();
+    add_options(app, *o);
+    return [o] { return run(*o); };
+}
+
+}  // namespace headroom

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "catalogue.h"
+#include "serving/simulator.h"
+#include "serving/steady.h"
+
+#include <map>
+#include <random>
+
+using namespace headroom;
+
+namespace {
+
+System one_replica(const std::string& model, int tp, const std::string& engine = "vllm",
+                   const std::string& hardware = "h100-sxm") {
+    System s;
+    s.pools.push_back({PoolRole::both, shard(test::model(model), {.tp = tp}), test::hardware(hardware),
+                       test::engine(engine), 1});
+    return s;
+}
+
+// Requests with lengths of a log-normal kind and exponential gaps.
+RequestSource traffic(std::int64_t requests, double rate, double input, double output, unsigned seed = 1) {
+    auto random = std::make_shared<std::mt19937_64>(seed);
+    auto made = std::make_shared<std::int64_t>(0);
+    auto time = std::make_shared<double>(0);
+    return [=](Request& r) {
+        if (*made >= requests) return false;
+        const double uniform = std::uniform_real_distribution<>(1e-9, 1)(*random);
+        if (*made > 0 && rate > 0) *time += -std::log(uniform) / rate;
+        std::lognormal_distribution<> length(0, 0.8);
+        r = {};
+        r.arrival = Seconds(*time);
+        r.input_tokens = std::max<std::int64_t>(1, std::llround(input * length(*random)));
+        r.output_tokens = std::max<std::int64_t>(1, std::llround(output * length(*random)));
+        ++*made;
+        return true;
+    };
+}
+
+RequestSource listed(std::vector<Request> requests) {
+    auto next = std::make_shared<std::size_t>(0);
+    return [=](Request& r) {
+        if (*next == requests.size()) return false;
+        r = requests[(*next)++];
+        return true;
+    };
+}
+
+// Every token once, memory empty at the end, time forwards; whatever the policy.
+void check_conservation(const System& system, const RequestSource& source, const Playback& load = {}) {
+    std::map<int, double> clock;
+    std::map<std::pair<int, int>, double> lane_free;
+    double tokens_out = 0, prompts = 0, used_most = 0;
+    std::int64_t finished = 0, expected_out = 0;
+    double last_begin = 0;
+    Observers watch;
+    watch.step = [&](const StepRecord& s) {
+        CHECK(s.end > s.begin);
+        CHECK(s.begin >= last_begin);
+        CHECK(s.begin >= lane_free[{s.replica, s.lane}] - 1e-12);
+        CHECK(s.blocks_used <= s.blocks);
+        CHECK(s.decodes + s.prompt_tokens > 0);
+        last_begin = s.begin;
+        lane_free[{s.replica, s.lane}] = s.end;
+        tokens_out += static_cast<double>(s.decodes);
+        prompts += static_cast<double>(s.prompt_tokens);
+        used_most = std::max(used_most, static_cast<double>(s.blocks_used));
+    };
+    watch.request = [&](const RequestRecord& r) {
+        ++finished;
+        expected_out += r.output * r.width;
+        CHECK(r.first_token > r.arrival);
+        CHECK(r.finished >= r.first_token);
+    };
+    const SimulationResult r = simulate(system, source, load, watch);
+    CHECK(r.completed + r.refused == r.requests);
+    CHECK(r.completed == finished);
+    CHECK(r.tokens_out == expected_out);
+    for (const PoolResult& pool : r.pools) CHECK(pool.blocks_at_end == 0);
+    CHECK(used_most > 0);
+    // First tokens come from prompts, all others from gaps.
+    CHECK(r.itl.weight() + static_cast<double>(finished) ==
+          Catch::Detail::Approx(static_cast<double>(expected_out)));
+    // Prompts run once, but for what was found in a cache and what was lost to preemption.
+    if (r.preemptions == 0 && r.prefix_hit_rate == 0)
+        CHECK(prompts == Catch::Detail::Approx(static_cast<double>(r.tokens_in)));
+    if (r.preemptions == 0 && system.policy.batching == Batching::continuous)
+        CHECK(tokens_out + static_cast<double>(finished) ==
+              Catch::Detail::Approx(static_cast<double>(expected_out)));
+}
+
+}  // namespace
+
+TEST_CASE("every token is served once, KV returns to empty and time never runs backwards", "[serving]") {
+    System system = one_replica("llama-3-8b", 1);
+    SECTION("at a moderate load") { check_conservation(system, traffic(1500, 20, 800, 200)); }
+    SECTION("in overload") { check_conservation(system, traffic(1500, 500, 800, 200)); }
+    SECTION("with preemption by recompute") {
+        system.pools[0].hardware.memory.capacity.value = 24 * GB;
+        check_conservation(system, traffic(800, 100, 400, 600));
+    }
+    SECTION("with preemption by swapping") {
+        system.pools[0].hardware.memory.capacity.value = 24 * GB;
+        system.policy.preemption = Preemption::swap;
+        check_conservation(system, traffic(800, 100, 400, 600));
+    }
+    SECTION("with reserved memory") {
+        system.policy.allocation = Allocation::reserve;
+        system.policy.max_tokens = 4096;
+        check_conservation(system, traffic(800, 100, 400, 300));
+    }
+    SECTION("in fixed batches") {
+        system.policy.batching = Batching::fixed;
+        system.policy.max_sequences = 32;
+        check_conservation(system, traffic(800, 100, 400, 300));
+    }
+    SECTION("without chunked prefill") {
+        system.pools[0].engine.scheduler.chunked_prefill = false;
+        check_conservation(system, traffic(800, 50, 800, 200));
+    }
+    SECTION("through pipeline stages") {
+        System staged = one_replica("llama-3-8b", 1);
+        staged.pools[0].shard = shard(test::model("llama-3-8b"), {.tp = 1, .pp = 4});
+        check_conservation(staged, traffic(1500, 200, 800, 200));
+        staged.pools[0].hardware.memory.capacity.value = 8.5 * GB;
+        staged.pools[0].engine = test::engine("ideal");
+        staged.pools[0].engine.scheduler.max_batched_tokens.value = 512;
+        check_conservation(staged, traffic(500, 200, 800, 200));
+    }
+    SECTION("over several replicas, in a closed loop") {
+        system.pools[0].replicas = 3;
+        check_conservation(system, traffic(800, 0, 500, 200), {.concurrency = 100});
+    }
+    SECTION("with windows and states in the cache") {
+        Model windowed = test::model("llama-3-8b");
+        Layer local = windowed.kinds.front();
+        std::get<SoftmaxAttention>(local.mixer).window = 1024;
+        windowed.kinds.push_back(local);
+        for (std::size_t i = 0; i < windowed.layout.size(); i += 2) windowed.layout[i] = 1;
+        system.pools[0].shard = shard(windowed, {});
+        check_conservation(system, traffic(600, 20, 2000, 200));
+    }
+}
+
+TEST_CASE("at low load a request takes exactly the analytic steps", "[serving][physics]") {
+    for (const char* model : {"llama-3-8b", "llama-3-70b"}) {
+        const System system = one_replica(model, 4);
+        const Pool& p = system.pools[0];
+        Request lone;
+        lone.input_tokens = 777;
+        lone.output_tokens = 50;
+        const SimulationResult r = simulate(system, listed({lone}), {});
+        Batch prompt = prefill_batch(1, 777);
+        const double first = p.engine.time.per_request.expected +
+                             step_time(p.shard, prompt, p.hardware, p.engine).time.expected.in(second);
+        CHECK(test::near(r.ttft.mean(), first));
+        double rest = 0, longest = 0;
+        for (int i = 1; i < 50; ++i) {
+            const double step =
+                step_time(p.shard, decode_batch(1, 777 + i), p.hardware, p.engine).time.expected.in(second);
+            rest += step;
+            longest = std::max(longest, step);
+        }
+        CHECK(test::near(r.e2e.mean(), first + rest));
+        CHECK(test::near(r.itl.max(), longest));
+        CHECK(test::near(r.tpot.mean(), rest / 49));
+    }
+}
+
+TEST_CASE("at high load no step beats its floor", "[serving][physics]") {
+    const System system = one_replica("llama-3-8b", 1, "ideal");
+    const Pool& p = system.pools[0];
+    double floors = 0, times = 0;
+    std::int64_t count = 0;
+    Observers watch;
+    watch.step = [&](const StepRecord& s) {
+        if (++count % 37 != 0 || s.chunks > 1) return;
+        Batch batch;
+        if (s.decodes > 0)
+            batch = decode_batch(double(s.decodes), double(s.decode_context) / double(s.decodes));
+        // At least what the tokens of the prompt cost without their past.
+        if (s.prompt_tokens > 0)
+            batch.groups.push_back({.sequences = 1, .fresh = double(s.prompt_tokens), .past = 0});
+        const double floor = step_time(p.shard, batch, p.hardware, p.engine).time.floor.in(second);
+        CHECK(s.end - s.begin >= floor);
+        floors += floor;
+        times += s.end - s.begin;
+    };
+    simulate(system, traffic(1500, 1000, 1000, 200), {}, watch);
+    CHECK(floors > 0.2 * times);
+    CHECK(floors < times);
+}
+
+TEST_CASE("overload is called saturated with a rate that is then carried", "[serving]") {
+    const System system = one_replica("llama-3-8b", 1);
+    const SimulationResult over = simulate(system, traffic(12000, 120, 1000, 200), {});
+    REQUIRE(over.saturated);
+    CHECK(over.sustainable_per_s > 5);
+    CHECK(over.sustainable_per_s < 120);
+    const SimulationResult below =
+        simulate(system, traffic(12000, 0.85 * over.sustainable_per_s, 1000, 200), {});
+    CHECK_FALSE(below.saturated);
+    const SimulationResult above =
+        simulate(system, traffic(12000, 1.2 * over.sustainable_per_s, 1000, 200), {});
+    CHECK(above.saturated);
+    CHECK(test::near(above.sustainable_per_s, over.sustainable_per_s, 0.1));
+}
