@@ -22,7 +22,7 @@ ModelFacts model_facts(const Model& model) {
                        .kv = {}};
         for (const Tensor& t : layer_tensors(model, layer)) {
             row.parameters += parameters(t);
-            row.weights += parameters(t) * bytes_per_element(formats_of(model, layer)[t.role]);
+            row.weights += parameters(t) * bytes_per_element(format_of(formats_of(model, layer), t));
         }
         row.kv = kv_law(layer.mixer, kv_format(model));
         facts.layers.push_back(std::move(row));

@@ -82,11 +82,12 @@ TEST_CASE("a model weighs what its tensors weigh, layer by layer, for every mode
         const Model m = model(model_name);
         INFO(model_name);
         Bytes sum;
-        for (const Tensor& t : outer_tensors(m)) sum += parameters(t) * bytes_per_element(m.formats[t.role]);
+        for (const Tensor& t : outer_tensors(m))
+            sum += parameters(t) * bytes_per_element(format_of(m.formats, t));
         for (const int kind : m.layout) {
             const Layer& layer = m.kinds[static_cast<std::size_t>(kind)];
             for (const Tensor& t : layer_tensors(m, layer))
-                sum += parameters(t) * bytes_per_element(formats_of(m, layer)[t.role]);
+                sum += parameters(t) * bytes_per_element(format_of(formats_of(m, layer), t));
         }
         CHECK(near(sum.base(), weight_bytes(m).base()));
     }
