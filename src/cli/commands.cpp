@@ -12,10 +12,12 @@ std::span<const Command> commands() {
         Command{"roofline", "every operator of a step: work, bound, floor and expected time", add_roofline},
         Command{"simulate", "a workload through continuous batching, request by request", add_simulate},
         Command{"plan", "the fewest GPUs that carry a workload within objectives, and what binds", add_plan},
+        Command{"kv", "what each KV allocation policy wastes on a workload", add_kv},
         Command{"compare", "rows side by side, one thing varied", add_compare},
         Command{"hw", "devices: list, show NAME, check PATH", add_hw},
         Command{"models", "models: list, show NAME, check PATH, import config.json", add_models},
         Command{"engines", "serving stacks: list, show NAME, check PATH", add_engines},
+        Command{"workloads", "traffic: list, show NAME, check PATH, fit TRACE", add_workloads},
         Command{"fit", "a device's ceilings from measured kernel tables", add_fit},
         Command{"validate", "predictions beside measurements", add_validate},
     };

@@ -14,6 +14,8 @@ Action add_roofline(CLI::App& app);
 Action add_limits(CLI::App& app);
 Action add_plan(CLI::App& app);
 Action add_simulate(CLI::App& app);
+Action add_kv(CLI::App& app);
+Action add_workloads(CLI::App& app);
 Action add_compare(CLI::App& app);
 Action add_fit(CLI::App& app);
 Action add_validate(CLI::App& app);

@@ -4,15 +4,41 @@
 #include "io/catalogue.h"
 
 #include <CLI/CLI.hpp>
+#include <fmt/core.h>
 
 namespace headroom {
 
 void add_workload_options(CLI::App& app, WorkloadInput& w) {
     app.add_option("--workload", w.name,
                    "name in workloads/, our YAML, or a trace file (its format is detected)");
+    add_trace_options(app, w);
+}
+
+void add_trace_options(CLI::App& app, WorkloadInput& w) {
     app.add_option("--trace-format", w.format, "how to read the trace, where the detection is wrong");
     app.add_option("--assume-output", w.assume_output, "output tokens of rows that name none");
+    app.add_option(
+        "--columns", w.columns,
+        "columns of any other CSV or JSONL: arrival=A,input=B,output=C,unit=ms; also session, parent, "
+        "hashes, delay; #1, #2... where there is no header");
+    app.add_option("--prefix-block", w.prefix_block, "tokens that one prefix hash of the trace stands for");
 }
+
+namespace {
+
+void parse_columns(const std::string& text, TraceOptions& options, OptionFaults& faults) {
+    if (text.empty()) return;
+    for (const std::string& part : split_list("--columns", text, faults)) {
+        const std::size_t equals = part.find('=');
+        if (equals == std::string::npos || equals + 1 == part.size()) {
+            faults.add("--columns", fmt::format("\"{}\" is not ROLE=COLUMN", part));
+            continue;
+        }
+        options.columns[part.substr(0, equals)] = part.substr(equals + 1);
+    }
+}
+
+}  // namespace
 
 std::optional<Traffic> open_workload(const WorkloadInput& w, const Output& output, OptionFaults& faults) {
     if (w.name.empty()) {
@@ -23,6 +49,11 @@ std::optional<Traffic> open_workload(const WorkloadInput& w, const Output& outpu
     options.format = w.format;
     if (!w.assume_output.empty())
         options.assume_output = parse_one_count("--assume-output", w.assume_output, 1, 10000000, faults);
+    if (!w.prefix_block.empty()) {
+        options.prefix_block =
+            static_cast<int>(parse_one_count("--prefix-block", w.prefix_block, 1, 1 << 20, faults));
+    }
+    parse_columns(w.columns, options, faults);
     try {
         return find_traffic(find_entry(data_folder(output.data_dir), "workloads", w.name), options,
                             overrides_for(output, "workload"));

@@ -5,18 +5,18 @@
 
 namespace headroom {
 
-// The step model is asked once for every batch and 1 % of context, since there are millions of steps.
+// The models are asked once for every 1 % of batch, context and prompt, since there are millions of steps.
 double ReplayAverage::duration(const ReplayStep& step) {
     if (!costs_.step) return 1;
-    const auto live_bin = static_cast<std::int64_t>(100 * std::log(static_cast<double>(step.live) + 1));
-    const std::int64_t key = step.sequences * 8192 + live_bin;
-    auto [known, fresh] = step_time_.try_emplace(key, 0);
-    if (fresh)
-        known->second =
-            costs_.step(static_cast<double>(step.sequences), static_cast<double>(step.live)).base();
-    double time = known->second;
-    if (step.prefill > 0 && costs_.prefill) time += costs_.prefill(step.prefill).base();
-    return time;
+    const auto bin = [](double value) { return static_cast<std::int64_t>(100 * std::log(value + 1)); };
+    const auto sequences = static_cast<double>(step.sequences), live = static_cast<double>(step.live);
+    auto [decode, fresh] = step_time_.try_emplace(bin(sequences) * 65536 + bin(live), 0);
+    if (fresh) decode->second = costs_.step(sequences, live).base();
+    if (step.prefill <= 0 || !costs_.prefill) return decode->second;
+    auto [prefill, unknown] = prefill_time_.try_emplace(bin(step.prefill), 0);
+    // The time is kept per token, so that a bin's first prompt does not stand for all lengths in it.
+    if (unknown) prefill->second = costs_.prefill(step.prefill).base() / step.prefill;
+    return decode->second + prefill->second * step.prefill;
 }
 
 void ReplayAverage::add(const ReplayStep& step) {

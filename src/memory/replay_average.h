@@ -40,7 +40,7 @@ class ReplayAverage {
     Sums all_, loaded_, settled_;
     std::int64_t region_ = 0;
     std::int64_t settled_at_ = -1;  // completions
-    std::unordered_map<std::int64_t, double> step_time_;
+    std::unordered_map<std::int64_t, double> step_time_, prefill_time_;
     static constexpr std::size_t kStretches = 128;
     std::vector<double> stretch_used_;
     std::int64_t stretch_ = 1, in_stretch_ = 0;  // steps

@@ -204,4 +204,11 @@ RequestSource generate(const Workload& workload) {
     return [generator](Request& request) { return generator->next(request); };
 }
 
+RequestSource first_requests(RequestSource source, std::int64_t most) {
+    if (most == 0) return source;
+    return [source = std::move(source), left = most](Request& request) mutable {
+        return left-- > 0 && source(request);
+    };
+}
+
 }  // namespace headroom

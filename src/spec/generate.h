@@ -16,4 +16,7 @@ std::int64_t draw(const Length& length, Random& random);
 /// for the same seed on every machine. Memory is that of the conversations under way.
 RequestSource generate(const Workload& workload);
 
+/// The first `most` requests of a source; all when it is 0.
+RequestSource first_requests(RequestSource source, std::int64_t most);
+
 }  // namespace headroom
