@@ -6,6 +6,7 @@
 #include "mapping/timing.h"
 
 #include <algorithm>
+#include <set>
 
 namespace headroom {
 namespace {
@@ -16,6 +17,12 @@ constexpr std::size_t at(MemoryLevel level) { return static_cast<std::size_t>(le
 // Programming Guide, technical specifications).
 constexpr std::int64_t kMostBlocksPerSm = 16;
 constexpr std::int64_t kReservedSram = 1024;
+// 32 threads of at most 255 registers of 4 bytes; a block has at most 1024 threads (ibid.).
+constexpr std::int64_t kRegistersPerWarp = 32 * 255 * 4;
+constexpr std::int64_t kMostWarps = 32;
+
+// A capacity of 0 is not known.
+bool within(std::int64_t need, std::int64_t room) { return room == 0 || need <= room; }
 
 struct Context {
     const MappedComputation& nest;
@@ -82,7 +89,7 @@ std::int64_t rescaling(const Context& c, const Placement& p) {
     return operations;
 }
 
-void count_operations(const Context& c, std::size_t kernel, KernelAnalysis& k, Analysis& total) {
+void count_operations(const Context& c, std::size_t kernel, KernelAnalysis& k) {
     for (const Placement& p : c.plan.placements) {
         if (p.kernel != kernel) continue;
         const Statement& s = c.computation().statements[static_cast<std::size_t>(p.statement)];
@@ -93,8 +100,8 @@ void count_operations(const Context& c, std::size_t kernel, KernelAnalysis& k, A
         }
         const std::int64_t repeated = (repetitions(s, p, c.extents) - 1) * s.operations * once;
         const std::int64_t rescaled = rescaling(c, p);
-        total.recomputed_operations += repeated;
-        total.rescale_operations += rescaled;
+        k.recomputed_operations += repeated;
+        k.rescale_operations += rescaled;
         k.vector_operations += s.operations * once + repeated + rescaled;
     }
 }
@@ -127,21 +134,6 @@ void count_operands(const Context& c, std::size_t kernel, KernelAnalysis& k) {
     }
 }
 
-void place(const Context& c, std::size_t kernel, KernelAnalysis& k) {
-    k.blocks = blocks(c.plan.grids[kernel], c.extents);
-    k.sram_bytes = footprint_bytes(c.plan, c.nest, kernel, MemoryLevel::sram);
-    k.registers_bytes = footprint_bytes(c.plan, c.nest, kernel, MemoryLevel::registers);
-    k.blocks_per_sm = kMostBlocksPerSm;
-    const auto limit = [&](std::int64_t room, std::int64_t need) {
-        if (room > 0 && need > 0)
-            k.blocks_per_sm = std::max<std::int64_t>(1, std::min(k.blocks_per_sm, room / need));
-    };
-    limit(c.device.sram_per_sm_bytes, k.sram_bytes > 0 ? k.sram_bytes + kReservedSram : 0);
-    limit(c.device.registers_per_sm_bytes, k.registers_bytes);
-    const std::int64_t slots = c.device.sms * k.blocks_per_sm;
-    k.waves = (k.blocks + slots - 1) / slots;
-}
-
 // What lives in L2 is not room for anything else.
 std::int64_t l2_residents(const Context& c) {
     std::int64_t bytes = 0;
@@ -151,13 +143,39 @@ std::int64_t l2_residents(const Context& c) {
     return bytes;
 }
 
-void count_hbm(const Context& c, std::size_t kernel, std::int64_t l2_room, KernelAnalysis& k) {
-    const CacheTraffic cache = cache_traffic(c.plan, c.nest, kernel, c.device.sms * k.blocks_per_sm, l2_room);
+bool in_hbm(const Context& c, std::size_t tensor) { return c.nest.mapping.home[tensor] == MemoryLevel::hbm; }
+
+std::set<std::size_t> touched(const Context& c, std::size_t kernel) {
+    std::set<std::size_t> tensors;
+    for (const Buffer& b : c.plan.buffers) {
+        if (b.kernel == kernel && !b.at_home && !b.parent && in_hbm(c, b.tensor)) tensors.insert(b.tensor);
+    }
+    return tensors;
+}
+
+// A tensor that an earlier kernel touched is still in L2 when all that was touched since fits there.
+bool kept(const Context& c, std::size_t kernel, std::size_t tensor, std::int64_t l2_room) {
+    std::set<std::size_t> between = touched(c, kernel);
+    for (std::size_t earlier = kernel; earlier-- > 0;) {
+        const std::set<std::size_t> there = touched(c, earlier);
+        between.insert(there.begin(), there.end());
+        if (there.count(tensor) == 0) continue;
+        std::int64_t bytes = 0;
+        for (const std::size_t t : between) bytes += tensor_bytes(c.computation(), t);
+        return bytes <= l2_room;
+    }
+    return false;
+}
+
+void count_hbm(const Context& c, std::size_t kernel, KernelAnalysis& k) {
+    const std::int64_t room = std::max<std::int64_t>(0, c.device.l2_bytes - l2_residents(c));
+    const CacheTraffic cache = cache_traffic(c.plan, c.nest, kernel, c.device.sms * k.blocks_per_sm, room);
     k.waves_kept = cache.waves_kept;
     k.l2_footprint_bytes = cache.l2_bytes;
     for (std::size_t t = 0; t < cache.words.size(); ++t) {
-        if (cache.words[t].reads + cache.words[t].writes > 0)
-            traffic_of(k.tensors, t).words[at(MemoryLevel::hbm)] = cache.words[t];
+        Moved words = cache.words[t];
+        if (words.reads > 0 && kept(c, kernel, t, room)) words.reads = 0;
+        if (words.reads + words.writes > 0) traffic_of(k.tensors, t).words[at(MemoryLevel::hbm)] = words;
     }
 }
 
@@ -166,34 +184,6 @@ std::int64_t crossing(const Context& c, const std::vector<TensorTraffic>& tensor
     for (const TensorTraffic& t : tensors)
         bytes += c.bytes(t.tensor, t.words[at(level)].reads) + c.bytes(t.tensor, t.words[at(level)].writes);
     return bytes;
-}
-
-bool in_hbm(const Context& c, std::size_t tensor) { return c.nest.mapping.home[tensor] == MemoryLevel::hbm; }
-
-bool touches(const KernelAnalysis& k, std::size_t tensor) {
-    return std::any_of(k.tensors.begin(), k.tensors.end(), [&](const TensorTraffic& t) {
-        return t.tensor == tensor &&
-               t.words[at(MemoryLevel::l2)].reads + t.words[at(MemoryLevel::l2)].writes > 0;
-    });
-}
-
-// A tensor that an earlier kernel touched is still in L2 when all that was touched since fits there.
-void keep_between_kernels(const Context& c, std::int64_t l2_room, std::vector<KernelAnalysis>& kernels) {
-    for (std::size_t b = 1; b < kernels.size(); ++b) {
-        for (TensorTraffic& t : kernels[b].tensors) {
-            if (!in_hbm(c, t.tensor)) continue;
-            std::size_t a = b;
-            while (a > 0 && !touches(kernels[a - 1], t.tensor)) --a;
-            if (a == 0) continue;
-            std::int64_t between = 0;
-            for (std::size_t other = 0; other < c.computation().tensors.size(); ++other) {
-                bool seen = false;
-                for (std::size_t k = a - 1; k <= b; ++k) seen = seen || touches(kernels[k], other);
-                if (seen && in_hbm(c, other)) between += tensor_bytes(c.computation(), other);
-            }
-            if (between <= l2_room) t.words[at(MemoryLevel::hbm)].reads = 0;
-        }
-    }
 }
 
 void sum_levels(const Context& c, Analysis& a) {
@@ -218,10 +208,8 @@ void sum_levels(const Context& c, Analysis& a) {
     l2.capacity_bytes = c.device.l2_bytes;
     sram.capacity_bytes = c.device.sram_per_block_bytes;
     registers.capacity_bytes = c.device.registers_per_sm_bytes;
-    const auto within = [](std::int64_t need, std::int64_t room) { return room == 0 || need <= room; };
     a.fits = within(hbm.footprint_bytes, hbm.capacity_bytes) && within(residents, l2.capacity_bytes) &&
-             within(sram.footprint_bytes, sram.capacity_bytes) &&
-             within(registers.footprint_bytes, registers.capacity_bytes);
+             std::all_of(a.kernels.begin(), a.kernels.end(), [](const KernelAnalysis& k) { return k.fits; });
     a.hbm_bytes = hbm.reads_bytes + hbm.writes_bytes;
 }
 
@@ -239,33 +227,65 @@ Analysis analyse(const MappedComputation& nest, const MappingDevice& device) {
     return analyse(nest, make_plan(nest), device);
 }
 
-Analysis analyse(const MappedComputation& nest, const Plan& plan, const MappingDevice& device) {
+Placed place(const MappedComputation& nest, const Plan& plan, const MappingDevice& device,
+             std::size_t kernel) {
+    Placed p;
+    p.blocks = blocks(plan.grids[kernel], whole(nest.computation));
+    p.sram_bytes = footprint_bytes(plan, nest, kernel, MemoryLevel::sram);
+    p.registers_bytes = footprint_bytes(plan, nest, kernel, MemoryLevel::registers);
+    p.blocks_per_sm = kMostBlocksPerSm;
+    const auto limit = [&](std::int64_t room, std::int64_t need) {
+        if (room > 0 && need > 0)
+            p.blocks_per_sm = std::max<std::int64_t>(1, std::min(p.blocks_per_sm, room / need));
+    };
+    limit(device.sram_per_sm_bytes, p.sram_bytes > 0 ? p.sram_bytes + kReservedSram : 0);
+    limit(device.registers_per_sm_bytes, p.registers_bytes);
+    const std::int64_t warps = most_warps(plan, nest, kernel);
+    p.fits = within(p.sram_bytes, device.sram_per_block_bytes) &&
+             within(p.registers_bytes, device.registers_per_sm_bytes) && warps <= kMostWarps &&
+             (warps == 1 || p.registers_bytes <= warps * kRegistersPerWarp);
+    return p;
+}
+
+KernelAnalysis analyse_kernel(const MappedComputation& nest, const Plan& plan, const MappingDevice& device,
+                              std::size_t kernel) {
     const Context c{nest, plan, device};
+    KernelAnalysis k;
+    k.name = nest.mapping.kernels[kernel].name;
+    const Placed placed = place(nest, plan, device, kernel);
+    k.blocks = placed.blocks;
+    k.blocks_per_sm = placed.blocks_per_sm;
+    k.sram_bytes = placed.sram_bytes;
+    k.registers_bytes = placed.registers_bytes;
+    k.fits = placed.fits;
+    const std::int64_t slots = device.sms * k.blocks_per_sm;
+    k.waves = (k.blocks + slots - 1) / slots;
+    count_operations(c, kernel, k);
+    count_fills(c, kernel, k);
+    count_operands(c, kernel, k);
+    count_hbm(c, kernel, k);
+    k.hbm_bytes = crossing(c, k.tensors, MemoryLevel::hbm);
+    k.l2_bytes = crossing(c, k.tensors, MemoryLevel::l2);
+    k.sram_traffic_bytes = crossing(c, k.tensors, MemoryLevel::sram);
+    expect_time(nest, device, kernel, k);
+    return k;
+}
+
+Analysis analyse(const MappedComputation& nest, const Plan& plan, const MappingDevice& device) {
     Analysis a;
-    const std::int64_t l2_room = std::max<std::int64_t>(0, device.l2_bytes - l2_residents(c));
     for (std::size_t i = 0; i < nest.mapping.kernels.size(); ++i) {
-        KernelAnalysis k;
-        k.name = nest.mapping.kernels[i].name;
-        place(c, i, k);
-        count_operations(c, i, k, a);
-        count_fills(c, i, k);
-        count_operands(c, i, k);
-        count_hbm(c, i, l2_room, k);
-        a.kernels.push_back(std::move(k));
-    }
-    keep_between_kernels(c, l2_room, a.kernels);
-    for (KernelAnalysis& k : a.kernels) {
-        k.hbm_bytes = crossing(c, k.tensors, MemoryLevel::hbm);
-        k.l2_bytes = crossing(c, k.tensors, MemoryLevel::l2);
-        k.sram_traffic_bytes = crossing(c, k.tensors, MemoryLevel::sram);
+        KernelAnalysis k = analyse_kernel(nest, plan, device, i);
         a.product_flop += k.product_flop;
         a.vector_operations += k.vector_operations;
+        a.recomputed_operations += k.recomputed_operations;
+        a.rescale_operations += k.rescale_operations;
         for (const TensorTraffic& t : k.tensors) {
             TensorTraffic& sum = traffic_of(a.tensors, t.tensor);
             for (std::size_t l = 0; l < sum.words.size(); ++l) add(sum.words[l], t.words[l]);
         }
+        a.kernels.push_back(std::move(k));
     }
-    sum_levels(c, a);
+    sum_levels({nest, plan, device}, a);
     time_kernels(nest, device, a);
     return a;
 }

@@ -29,8 +29,10 @@ struct LevelTraffic {
 struct KernelAnalysis {
     std::string name;
     std::vector<TensorTraffic> tensors;
-    std::int64_t product_flop = 0;       ///< of products
-    std::int64_t vector_operations = 0;  ///< rescaling and recomputation included
+    std::int64_t product_flop = 0;           ///< of products
+    std::int64_t vector_operations = 0;      ///< the next two included
+    std::int64_t recomputed_operations = 0;  ///< because blocks repeat each other's work
+    std::int64_t rescale_operations = 0;     ///< because partial results are corrected
     std::int64_t blocks = 1;
     std::int64_t blocks_per_sm = 1;
     std::int64_t waves = 1;
@@ -41,6 +43,7 @@ struct KernelAnalysis {
     std::int64_t hbm_bytes = 0;
     std::int64_t l2_bytes = 0;
     std::int64_t sram_traffic_bytes = 0;
+    bool fits = true;  ///< one block has room on an SM
     Seconds floor;
     Seconds expected;
     std::string bound;
@@ -52,8 +55,8 @@ struct Analysis {
     std::array<LevelTraffic, kMemoryLevels.size()> levels{};
     std::int64_t product_flop = 0;
     std::int64_t vector_operations = 0;
-    std::int64_t recomputed_operations = 0;  ///< of them, because blocks repeat each other's work
-    std::int64_t rescale_operations = 0;     ///< of them, because partial results are corrected
+    std::int64_t recomputed_operations = 0;
+    std::int64_t rescale_operations = 0;
     std::int64_t hbm_bytes = 0;
     std::int64_t compulsory_bytes = 0;  ///< inputs read once and results written once
     Seconds floor;                      ///< datasheet peaks, the best that L2 could do
@@ -68,5 +71,20 @@ std::int64_t product_flop(const Computation& computation);
 /// Requires `mapping_faults` to be empty. Counts are exact; times are not.
 Analysis analyse(const MappedComputation& nest, const MappingDevice& device);
 Analysis analyse(const MappedComputation& nest, const Plan& plan, const MappingDevice& device);
+
+/// One kernel of it, but for the floor, which depends on the kernels before.
+KernelAnalysis analyse_kernel(const MappedComputation& nest, const Plan& plan, const MappingDevice& device,
+                              std::size_t kernel);
+
+/// Whether a kernel's blocks have room on the device; the cheap part of the analysis.
+struct Placed {
+    std::int64_t blocks = 1;
+    std::int64_t blocks_per_sm = 1;
+    std::int64_t sram_bytes = 0;
+    std::int64_t registers_bytes = 0;
+    bool fits = true;
+};
+Placed place(const MappedComputation& nest, const Plan& plan, const MappingDevice& device,
+             std::size_t kernel);
 
 }  // namespace headroom

@@ -26,12 +26,12 @@ struct Model {
 
     ElementType type(std::size_t tensor) const { return nest.computation.tensors[tensor].type; }
 
-    std::int64_t sum(Interval interval, const DimensionSet& indexed, const TileWords& words) const {
+    std::int64_t sum(BlockRange interval, const DimensionSet& indexed, const TileWords& words) const {
         return sum_of_distinct(grid, extents, interval, indexed, words);
     }
 
     // What the blocks of an interval touch in one turn of the first `depth` loops of `path`.
-    std::int64_t touched_bytes(const Path& path, std::size_t depth, Interval interval) const {
+    std::int64_t touched_bytes(const Path& path, std::size_t depth, BlockRange interval) const {
         std::map<std::size_t, std::int64_t> words;
         for (const std::size_t i : outer) {
             const Buffer& b = plan.buffers[i];
@@ -71,7 +71,7 @@ std::size_t block_loops(const Buffer& b) {
 }
 
 // The outermost loops within one turn of which the first wave's data fits; else each buffer's own loops.
-std::vector<Group> groups(const Model& model, Interval first_wave, std::int64_t l2_bytes) {
+std::vector<Group> groups(const Model& model, BlockRange first_wave, std::int64_t l2_bytes) {
     std::vector<Group> all;
     for (const std::size_t i : model.outer) {
         const Buffer& b = model.plan.buffers[i];
@@ -92,7 +92,7 @@ std::int64_t waves_kept(const Model& model, std::int64_t wave, std::int64_t tota
     std::int64_t too_many = (total + wave - 1) / wave + 1;
     while (too_many - fits > 1) {
         const std::int64_t half = fits + (too_many - fits) / 2;
-        const Interval span{0, std::min(total, half * wave)};
+        const BlockRange span{0, std::min(total, half * wave)};
         (model.touched_bytes(model.grid, model.grid.size(), span) <= l2_bytes ? fits : too_many) = half;
     }
     return fits - 1;
@@ -116,7 +116,7 @@ CacheTraffic cache_traffic(const Plan& plan, const MappedComputation& nest, std:
     CacheTraffic traffic;
     traffic.words.resize(nest.computation.tensors.size());
     const std::int64_t total = blocks(model.grid, model.extents);
-    const Interval first{0, std::min(wave, total)};
+    const BlockRange first{0, std::min(wave, total)};
     traffic.l2_bytes = model.touched_bytes(model.grid, model.grid.size(), first);
     const bool fits = traffic.l2_bytes <= l2_bytes;
     if (fits) traffic.waves_kept = waves_kept(model, wave, total, l2_bytes);

@@ -12,19 +12,8 @@ constexpr Bytes kSramPerClock{128};
 // reach about half of that when all SMs read.
 constexpr Bytes kL2PerClock{64};
 constexpr double kL2Share = 0.5;
-// For devices without fitted ceilings: H200, bf16 product of 8192^3 at 0.75 of the peak, large reads at 0.92
-// and kernels 4 us apart in a stream.
-constexpr double kMemoryShare = 0.92;
-constexpr double kMatrixShare = 0.75;
-constexpr Seconds kLaunch{4e-6};
-
 std::int64_t whole_bytes(const std::optional<Fact<Bytes>>& fact) {
     return fact ? static_cast<std::int64_t>(fact->value.base()) : 0;
-}
-
-double ceiling(const Hardware& h, const std::string& key, double otherwise) {
-    const auto found = h.ceilings.values.find(key);
-    return found == h.ceilings.values.end() ? otherwise : found->second.value;
 }
 
 }  // namespace
@@ -35,6 +24,7 @@ FlopRate MappingDevice::matrix(ElementType type) const {
 }
 
 MappingDevice mapping_device(const Hardware& h) {
+    const Ceilings reach = ceilings_of(h);
     MappingDevice d;
     d.name = h.name;
     d.sms = std::max<std::int64_t>(1, static_cast<std::int64_t>(h.compute.sms.value));
@@ -44,12 +34,12 @@ MappingDevice mapping_device(const Hardware& h) {
     d.sram_per_block_bytes = whole_bytes(h.compute.sram_per_block);
     d.registers_per_sm_bytes = whole_bytes(h.compute.registers_per_sm);
     d.hbm = h.memory.bandwidth.value;
-    d.hbm_share = ceiling(h, "memory", kMemoryShare);
+    d.hbm_share = reach.memory;
     d.l2_per_sm = kL2PerClock * h.compute.clock.value;
     d.l2_share = kL2Share;
     d.sram_per_sm = kSramPerClock * h.compute.clock.value;
-    d.matrix_share = ceiling(h, "product.half.matrix", kMatrixShare);
-    d.launch = Seconds(ceiling(h, "stream.issue", kLaunch.base()));
+    d.matrix_share = reach.product[static_cast<std::size_t>(ProductKind::Half)].matrix;
+    d.launch = reach.stream.launch;
     d.hardware = h;
     d.vector = d.matrix(ElementType::fp32);
     return d;

@@ -47,6 +47,14 @@ std::int64_t footprint_bytes(const Plan& plan, const MappedComputation& nest, st
     return held(plan, nest, plan.roots[kernel], level);
 }
 
+std::int64_t most_warps(const Plan& plan, const MappedComputation& nest, std::size_t kernel) {
+    std::int64_t most = 1;
+    for (const Placement& p : plan.placements) {
+        if (p.kernel == kernel) most = std::max(most, warps(p.path, whole(nest.computation)));
+    }
+    return most;
+}
+
 std::int64_t tensor_bytes(const Computation& computation, std::size_t tensor) {
     const NestTensor& t = computation.tensors[tensor];
     return word_bytes(volume(t.shape, whole(computation)), t.type);

@@ -10,6 +10,9 @@ namespace headroom {
 std::int64_t footprint_bytes(const Plan& plan, const MappedComputation& nest, std::size_t kernel,
                              MemoryLevel level);
 
+/// Warps of a block: the most that the loops around one statement make.
+std::int64_t most_warps(const Plan& plan, const MappedComputation& nest, std::size_t kernel);
+
 /// The whole of a tensor, by its declared index.
 std::int64_t tensor_bytes(const Computation& computation, std::size_t tensor);
 

@@ -7,12 +7,12 @@
 namespace headroom {
 namespace {
 
-using Intervals = std::vector<Interval>;  // disjoint, ascending
+using BlockRanges = std::vector<BlockRange>;  // disjoint, ascending
 
-Intervals merged(Intervals all) {
-    std::sort(all.begin(), all.end(), [](Interval a, Interval b) { return a.from < b.from; });
-    Intervals result;
-    for (const Interval& i : all) {
+BlockRanges merged(BlockRanges all) {
+    std::sort(all.begin(), all.end(), [](BlockRange a, BlockRange b) { return a.from < b.from; });
+    BlockRanges result;
+    for (const BlockRange& i : all) {
         if (!result.empty() && i.from <= result.back().to) {
             result.back().to = std::max(result.back().to, i.to);
         } else {
@@ -23,9 +23,9 @@ Intervals merged(Intervals all) {
 }
 
 // The part of `all` in which the leading loop is at `value`, counted from there.
-Intervals at_value(const Intervals& all, std::int64_t value, std::int64_t inner) {
-    Intervals result;
-    for (const Interval& i : all) {
+BlockRanges at_value(const BlockRanges& all, std::int64_t value, std::int64_t inner) {
+    BlockRanges result;
+    for (const BlockRange& i : all) {
         const std::int64_t from = std::max(i.from - value * inner, std::int64_t{0});
         const std::int64_t to = std::min(i.to - value * inner, inner);
         if (from < to) result.push_back({from, to});
@@ -40,9 +40,9 @@ struct Run {
 
 // Values of the leading loop in runs that the intervals treat alike. The last value is alone, its tile may
 // be smaller.
-std::vector<Run> runs(const Intervals& all, std::int64_t values, std::int64_t inner) {
+std::vector<Run> runs(const BlockRanges& all, std::int64_t values, std::int64_t inner) {
     std::vector<std::int64_t> cuts{0, values - 1, values};
-    for (const Interval& i : all) {
+    for (const BlockRange& i : all) {
         for (const std::int64_t v : {i.from / inner, (i.to - 1) / inner}) {
             cuts.push_back(v);
             cuts.push_back(v + 1);
@@ -55,7 +55,7 @@ std::vector<Run> runs(const Intervals& all, std::int64_t values, std::int64_t in
     return result;
 }
 
-std::int64_t sum(std::span<const Step> grid, const Extents& extents, const Intervals& all,
+std::int64_t sum(std::span<const Step> grid, const Extents& extents, const BlockRanges& all,
                  const DimensionSet& indexed, const TileWords& words) {
     if (all.empty()) return 0;
     if (grid.empty()) return words(extents);
@@ -69,9 +69,9 @@ std::int64_t sum(std::span<const Step> grid, const Extents& extents, const Inter
     next[d] = tile;
     const std::int64_t inner = blocks(Path(rest.begin(), rest.end()), next);
     if (!indexed[d]) {
-        Intervals together;
+        BlockRanges together;
         for (const Run& run : runs(all, values, inner)) {
-            for (const Interval& i : at_value(all, run.value, inner)) together.push_back(i);
+            for (const BlockRange& i : at_value(all, run.value, inner)) together.push_back(i);
         }
         return sum(rest, next, merged(std::move(together)), indexed, words);
     }
@@ -95,7 +95,7 @@ std::int64_t blocks(const Path& grid, Extents extents) {
     return product;
 }
 
-std::int64_t sum_of_distinct(const Path& grid, const Extents& extents, Interval interval,
+std::int64_t sum_of_distinct(const Path& grid, const Extents& extents, BlockRange interval,
                              const DimensionSet& indexed, const TileWords& words) {
     if (interval.from >= interval.to) return 0;
     return sum(grid, extents, {interval}, indexed, words);

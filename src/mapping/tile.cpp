@@ -38,12 +38,17 @@ Extents whole(const Computation& computation) {
 
 std::int64_t axis_extent(const Axis& axis, const Extents& extents) {
     if (axis.size() == 1) return extent(extents, axis.front().dimension);
-    Axis terms = axis;
-    std::sort(terms.begin(), terms.end(),
-              [](const IndexTerm& a, const IndexTerm& b) { return std::abs(a.factor) < std::abs(b.factor); });
+    const auto nearer = [](const IndexTerm& a, const IndexTerm& b) {
+        return std::abs(a.factor) < std::abs(b.factor);
+    };
+    if (!std::is_sorted(axis.begin(), axis.end(), nearer)) {
+        Axis sorted = axis;
+        std::sort(sorted.begin(), sorted.end(), nearer);
+        return axis_extent(sorted, extents);
+    }
     std::int64_t count = 1;  // distinct sums so far, the largest of them being reach - 1
     std::int64_t reach = 1;
-    for (const IndexTerm& term : terms) {
+    for (const IndexTerm& term : axis) {
         const std::int64_t n = extent(extents, term.dimension);
         const std::int64_t factor = std::abs(term.factor);
         if (n == 1) continue;

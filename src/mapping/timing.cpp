@@ -66,13 +66,15 @@ struct Part {
     const char* name;
 };
 
+// SMs that the last round leaves idle: blocks / (rounds x SMs) of the machine works on average.
+double evenness(const MappingDevice& device, std::int64_t blocks) {
+    const std::int64_t rounds = (blocks + device.sms - 1) / device.sms;
+    return static_cast<double>(blocks) / static_cast<double>(rounds * device.sms);
+}
+
 Part longest(const MappingDevice& device, const KernelAnalysis& k, Seconds products) {
-    const auto sms = static_cast<double>(device.sms);
-    const auto blocks = static_cast<double>(k.blocks);
-    const double busy = std::min(blocks, sms);
-    // SMs that the last round leaves idle: blocks / (rounds x SMs) of the machine works on average.
-    const double rounds = static_cast<double>((k.blocks + device.sms - 1) / device.sms);
-    const double even = blocks / (rounds * sms);
+    const double busy = static_cast<double>(std::min(k.blocks, device.sms));
+    const double even = evenness(device, k.blocks);
     std::vector<Part> parts{
         {products / device.matrix_share / even, "compute"},
         {as_bytes(k.hbm_bytes) / (device.hbm_share * device.hbm), "memory"},
@@ -90,17 +92,46 @@ Part longest(const MappingDevice& device, const KernelAnalysis& k, Seconds produ
 
 }  // namespace
 
+void expect_time(const MappedComputation& nest, const MappingDevice& device, std::size_t kernel,
+                 KernelAnalysis& k) {
+    const Part part = longest(device, k, product_time(nest, device, kernel));
+    k.expected = part.time + device.launch;
+    k.bound = part.time < device.launch ? "overhead" : part.name;
+}
+
+Seconds least_expected(const MappedComputation& nest, const Plan& plan, const MappingDevice& device,
+                       std::size_t kernel, const Placed& placed) {
+    const double even = evenness(device, placed.blocks);
+    Seconds least = product_time(nest, device, kernel) / device.matrix_share / even;
+    std::int64_t cold = 0, operations = 0;
+    std::set<std::size_t> counted;
+    const auto counts = [](const Buffer& b, std::size_t k, std::size_t t) {
+        return b.kernel == k && b.tensor == t && !b.parent && !b.at_home;
+    };
+    for (const Buffer& b : plan.buffers) {
+        if (!counts(b, kernel, b.tensor) || nest.mapping.home[b.tensor] != MemoryLevel::hbm) continue;
+        const bool seen = std::any_of(plan.buffers.begin(), plan.buffers.end(), [&](const Buffer& earlier) {
+            return earlier.kernel < kernel && counts(earlier, earlier.kernel, b.tensor);
+        });
+        if (!seen && counted.insert(b.tensor).second) cold += tensor_bytes(nest.computation, b.tensor);
+    }
+    for (const Statement* s : statements_of(nest, nest.mapping.kernels[kernel].nest)) {
+        if (s->kind != StatementKind::product)
+            operations += s->operations * points(*s, whole(nest.computation));
+    }
+    least = max(least, as_bytes(cold) / (device.hbm_share * device.hbm));
+    if (device.vector > FlopRate{})
+        least = max(least, static_cast<double>(operations) * flop / (0.5 * device.vector) / even);
+    return least + device.launch;
+}
+
 void time_kernels(const MappedComputation& nest, const MappingDevice& device, Analysis& a) {
     std::set<std::size_t> seen;
     Seconds longest_kernel;
     Seconds launches;
     for (std::size_t i = 0; i < a.kernels.size(); ++i) {
         KernelAnalysis& k = a.kernels[i];
-        const Seconds products = product_time(nest, device, i);
-        k.floor = max(products, least_hbm_bytes(nest, device, k, seen) / device.hbm);
-        const Part part = longest(device, k, products);
-        k.expected = max(k.floor, part.time) + device.launch;
-        k.bound = part.time < device.launch ? "overhead" : part.name;
+        k.floor = max(product_time(nest, device, i), least_hbm_bytes(nest, device, k, seen) / device.hbm);
         a.floor += k.floor;
         a.expected += k.expected;
         launches += device.launch;

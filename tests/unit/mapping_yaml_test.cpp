@@ -20,10 +20,13 @@ MappedComputation read_text(const std::string& text, const Overrides& set = {}) 
     return read_mapping(path.string(), source(""), set);
 }
 
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
+std::string replaced(const std::string& text, const std::string& from, const std::string& to) {
     const auto at = text.find(from);
     REQUIRE(at != std::string::npos);
-    return text.replace(at, from.size(), to);
+    std::string changed(text, 0, at);
+    changed.append(to);
+    changed.append(text, at + from.size());
+    return changed;
 }
 
 std::string faults_of(const std::string& text, const Overrides& set = {}) {
