@@ -65,7 +65,11 @@ class DecodePlan {
     const DecodeItem* device_items() const { return item_buffer_.as<DecodeItem>(); }
     float* partial_outputs() const { return output_buffer_.as<float>(); }  // [partial][row][head_dim]
     float* partial_sums() const { return sum_buffer_.as<float>(); }        // [partial][row], log2 of the sum
-    int* counters() const { return counter_buffer_.as<int>(); }            // [unit], zero between launches
+    // [unit], zero between launches; null where a kernel of its own merges.
+    int* counters() const { return merges_ > 0 ? nullptr : counter_buffer_.as<int>(); }
+    // Units for that kernel: none where the last block of each unit merges.
+    int merges() const { return merges_; }
+    const DecodeItem* device_merges() const { return merge_buffer_.as<DecodeItem>(); }
 
   private:
     DecodeShape shape_;
@@ -73,10 +77,11 @@ class DecodePlan {
     int rows_per_slice_ = 1;
     int items_ = 0;
     int chunk_tokens_ = 0;
-    DeviceBuffer item_buffer_, output_buffer_, sum_buffer_, counter_buffer_;
+    int merges_ = 0;
+    DeviceBuffer item_buffer_, merge_buffer_, output_buffer_, sum_buffer_, counter_buffer_;
 };
 
-// Enqueues one kernel. `scale` multiplies the logits (1/sqrt(head_dim) as a rule).
+// Enqueues one kernel, or a second that merges. `scale` multiplies the logits (1/sqrt(head_dim) as a rule).
 void decode_attention(const DecodePlan& plan, const void* query, const ContiguousCache& cache, void* output,
                       float scale, Stream stream);
 

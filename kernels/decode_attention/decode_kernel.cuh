@@ -29,10 +29,7 @@ struct DecodeParameters {
     void* output;
     PartialResults partials;
     float scale_log2;  // scale * log2(e): the softmax works in base 2
-    int query_heads;
-    int group;
-    int slices;
-    int rows_per_slice;
+    HeadRows heads;
 };
 
 // Offsets of the tokens that a warp will copy: lane i holds those of step i of the current window of 32, and
@@ -135,10 +132,8 @@ __global__ void __launch_bounds__(kDecodeWarps * 32, kBlocksPerMultiprocessor)
     const int warp = threadIdx.x / 32;
     const int lane = threadIdx.x % 32;
     const DecodeItem item = parameters.items[blockIdx.x];
-    const int kv_head = item.head_slice / parameters.slices;
-    const int first_head =
-        kv_head * parameters.group + (item.head_slice % parameters.slices) * parameters.rows_per_slice;
-    const int rows = min(parameters.rows_per_slice, (kv_head + 1) * parameters.group - first_head);
+    const int kv_head = item.head_slice / parameters.heads.slices;
+    const int rows = parameters.heads.rows(item.head_slice);
     const int slots = (item.end - item.begin + kSlotTokens - 1) / kSlotTokens;
     const int steps = (slots + kDecodeWarps - 1) / kDecodeWarps;
     const auto* keys = static_cast<const T*>(cache.keys);
@@ -164,7 +159,8 @@ __global__ void __launch_bounds__(kDecodeWarps * 32, kBlocksPerMultiprocessor)
 
     const int team = warp / Team;
     const int first_row = (warp % Team) * 16;
-    const std::int64_t query_row = std::int64_t(item.sequence) * parameters.query_heads + first_head;
+    const std::int64_t query_row =
+        std::int64_t(item.sequence) * parameters.heads.query_heads + parameters.heads.first(item.head_slice);
     std::uint32_t q[D / 16][4];
     load_query<T, D>(q, static_cast<const T*>(parameters.query) + query_row * D, first_row, rows, lane);
     const auto query = [&](int k, std::uint32_t(&a)[1][4]) {
@@ -214,6 +210,11 @@ void launch_decode_kernel(const DecodePlan& plan, const DecodeParameters& parame
     static_cast<void>(raised);
     launch_overlapped(decode_kernel<T, D, Team, Cache>, dim3(static_cast<unsigned>(plan.items())),
                       dim3(kDecodeWarps * 32), bytes, stream, parameters, cache);
+    if (plan.merges() == 0) return;
+    const auto columns = static_cast<unsigned>((plan.rows_per_slice() + kMergeRows<D> - 1) / kMergeRows<D>);
+    launch_overlapped(merge_kernel<T, D>, dim3(static_cast<unsigned>(plan.merges()), columns),
+                      dim3(kDecodeWarps * 32), 0, stream, plan.device_merges(),
+                      static_cast<T*>(parameters.output), parameters.partials, parameters.heads);
 }
 
 template <class T, class Cache>
@@ -243,10 +244,7 @@ void launch_decode(const DecodePlan& plan, const void* query, const Cache& cache
         output,
         {plan.partial_outputs(), plan.partial_sums(), plan.counters(), plan.rows_per_slice()},
         scale * 1.4426950408889634f,
-        shape.query_heads,
-        shape.group(),
-        plan.slices(),
-        plan.rows_per_slice()};
+        {shape.query_heads, shape.group(), plan.slices(), plan.rows_per_slice()}};
     if (shape.dtype == DType::kFp16) return launch_decode_typed<__half>(plan, parameters, cache, stream);
     launch_decode_typed<__nv_bfloat16>(plan, parameters, cache, stream);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "common/launch.cuh"
 #include "common/mma.cuh"
 #include "decode_attention/decode_attention.h"
 #include "decode_attention/decode_limits.h"
@@ -16,8 +17,23 @@ namespace headroom::kernels {
 struct PartialResults {
     float* outputs;  // [partial][row][D]
     float* sums;     // [partial][row]
-    int* counters;   // [unit]
+    int* counters;   // [unit]; null: merge_kernel follows
     int row_stride;  // rows per partial
+};
+
+// Which query heads a slice of a group has.
+struct HeadRows {
+    int query_heads;
+    int group;
+    int slices;
+    int rows_per_slice;
+
+    __device__ int first(int head_slice) const {
+        return head_slice / slices * group + head_slice % slices * rows_per_slice;
+    }
+    __device__ int rows(int head_slice) const {
+        return min(rows_per_slice, (head_slice / slices + 1) * group - first(head_slice));
+    }
 };
 
 template <class T>
@@ -32,13 +48,14 @@ __device__ inline void add_scaled(float4& sum, float weight, const float4& value
     sum.w = fmaf(weight, value.w, sum.w);
 }
 
-// The last block of a unit to finish merges its parts; weights live in `weights` (parts * rows floats of
-// shared memory).
+// Merges the parts of rows first_row .. first_row + rows - 1 of a unit whose first row's output is at
+// `output`. Weights live in `weights` (parts * rows floats of shared memory).
 template <class T, int D>
-__device__ void merge_parts(const DecodeItem& item, int rows, T* output, const PartialResults& partials,
-                            float* weights) {
+__device__ void merge_parts(const DecodeItem& item, int first_row, int rows, T* output,
+                            const PartialResults& partials, float* weights) {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const float* sums = partials.sums + std::int64_t(item.first_partial) * partials.row_stride;
+    const std::int64_t first = std::int64_t(item.first_partial) * partials.row_stride + first_row;
+    const float* sums = partials.sums + first;
     for (int row = warp; row < rows; row += kDecodeWarps) {
         float largest = -INFINITY;
         for (int part = lane; part < item.parts; part += 32) {
@@ -61,8 +78,8 @@ __device__ void merge_parts(const DecodeItem& item, int rows, T* output, const P
         for (int part = lane; part < item.parts; part += 32) weights[part * rows + row] /= total;
     }
     __syncthreads();
-    const auto* outputs = reinterpret_cast<const float4*>(partials.outputs) +
-                          std::int64_t(item.first_partial) * partials.row_stride * (D / 4);
+    const auto* outputs = reinterpret_cast<const float4*>(partials.outputs) + first * (D / 4);
+    output += std::int64_t(first_row) * D;
     for (int i = threadIdx.x; i < rows * (D / 4); i += kDecodeWarps * 32) {
         const int row = i / (D / 4);
         float4 sum = make_float4(0, 0, 0, 0);
@@ -143,8 +160,28 @@ __device__ void finish_item(const Rows& state, const DecodeItem& item, int rows,
             if (i % (D / 4) == 0) __stcg(partials.sums + partial_row + row, largest + log2f(total));
         }
     }
-    if (item.parts == 1 || !is_last_part(item, partials.counters)) return;
-    merge_parts<T, D>(item, rows, output + query_row * D, partials, reinterpret_cast<float*>(shared));
+    if (item.parts == 1 || partials.counters == nullptr || !is_last_part(item, partials.counters)) return;
+    merge_parts<T, D>(item, 0, rows, output + query_row * D, partials, reinterpret_cast<float*>(shared));
+}
+
+// Rows that one block of merge_kernel takes.
+template <int D>
+constexpr int kMergeRows = kDecodeWarps * 32 * 4 / D;
+
+// The same as a kernel of its own, one column of blocks to a unit: where a unit has many rows and parts, its
+// last block would be long at it alone.
+template <class T, int D>
+__global__ void __launch_bounds__(kDecodeWarps * 32)
+    merge_kernel(const DecodeItem* units, T* output, const PartialResults partials, HeadRows heads) {
+    __shared__ float weights[kMaxParts * kMergeRows<D>];
+    const DecodeItem item = units[blockIdx.x];
+    const int first_row = blockIdx.y * kMergeRows<D>;
+    const int rows = min(heads.rows(item.head_slice) - first_row, kMergeRows<D>);
+    wait_for_previous_kernel();
+    allow_next_kernel();
+    if (rows <= 0) return;
+    const std::int64_t row = std::int64_t(item.sequence) * heads.query_heads + heads.first(item.head_slice);
+    merge_parts<T, D>(item, first_row, rows, output + row * D, partials, weights);
 }
 
 }  // namespace headroom::kernels

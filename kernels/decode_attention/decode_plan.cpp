@@ -14,6 +14,9 @@ namespace {
 
 constexpr int kGrain = 64;  // tokens: one step of a block's four warps
 
+// Parts * rows * head_dim that one block merges without being long at it: beyond, a kernel of its own.
+constexpr int kMostInOneBlock = 24576;
+
 int divide_up(int a, int b) { return (a + b - 1) / b; }
 
 struct Candidate {
@@ -39,7 +42,7 @@ double plan_cost(const DecodeShape& shape, int units_per_sequence, int rows, int
         const int parts = divide_up(length, chunk);
         const double each = divide_up(divide_up(length, parts), kGrain) * kGrain;
         const double cost = each + 64 + (parts > 1 ? 2.0 * rows : 0.0);
-        const double merge = parts > 1 ? 0.4 * rows * parts : 0.0;
+        const double merge = parts > 1 ? std::min(0.4 * rows * parts, 80.0) : 0.0;
         items += static_cast<double>(parts) * units_per_sequence;
         work += (cost * parts + merge) * units_per_sequence;
         longest = std::max(longest, cost + merge);
@@ -137,12 +140,20 @@ DecodePlan::DecodePlan(DecodeShape shape, const DecodePlanOptions& options) : sh
     const auto items = make_items(shape_, slices_, cut);
     items_ = static_cast<int>(items.size());
     std::size_t partials = 0;
+    int most_parts = 1;
+    std::vector<DecodeItem> split;
     for (const auto& item : items) {
         HEADROOM_REQUIRE(item.parts * rows_per_slice_ <= kMaxPartRows,
                          "decode attention: the chunk is too short");
         if (item.parts > 1) ++partials;
+        if (item.parts > 1 && item.part == 0) split.push_back(item);
+        most_parts = std::max(most_parts, item.parts);
     }
     item_buffer_ = upload(items);
+    if (most_parts > 1 && most_parts * rows_per_slice_ * shape_.head_dim > kMostInOneBlock) {
+        merges_ = static_cast<int>(split.size());
+        merge_buffer_ = upload(split);
+    }
     const std::size_t rows = partials * static_cast<std::size_t>(rows_per_slice_);
     output_buffer_ = DeviceBuffer(rows * static_cast<std::size_t>(shape_.head_dim) * sizeof(float));
     sum_buffer_ = DeviceBuffer(rows * sizeof(float));
