@@ -2,8 +2,34 @@
 #include "answers/plan.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace headroom {
+namespace {
+
+// Counts in windows of a length scatter by dispersion x mean; 2.33 deviations at 99 %.
+std::optional<Peak> peak_of(const PlanQuestion& q, const Load& load, const Plan& p) {
+    if (!p.best || q.workload.rate <= Frequency{}) return std::nullopt;
+    const Dispersion* chosen = nullptr;
+    for (const Dispersion& d : q.workload.dispersion) {
+        if (d.windows >= 10 && d.window >= Seconds(10)) chosen = &d;
+    }
+    if (chosen == nullptr) return std::nullopt;
+    const double mean = q.workload.rate * chosen->window;  // requests in a window, as it came
+    const double most = mean + 2.33 * std::sqrt(chosen->index * mean);
+    Peak peak{chosen->window, load.rate * (most / mean), 0};
+    const Candidate& c = p.candidates[*p.best];
+    for (const Group* g : {&c.decode, c.prefill ? &*c.prefill : nullptr}) {
+        if (g == nullptr) continue;
+        const auto carrying = static_cast<std::int64_t>(
+            std::ceil(peak.rate / (q.objectives.margin * g->sustainable) * (1 - 1e-9)));
+        peak.gpus += (std::max(carrying, g->replicas) + q.objectives.spare) * gpus(g->deployment);
+    }
+    return peak;
+}
+
+}  // namespace
+
 Load load_of(const WorkloadSummary& w, double percentile) {
     Load load;
     load.rate = w.rate;
@@ -12,22 +38,41 @@ Load load_of(const WorkloadSummary& w, double percentile) {
     // Long outputs live longer and hold more, so this is above input + output / 2.
     load.context = w.live_sequences > 0 ? w.live_tokens / w.live_sequences : load.input + load.output / 2;
     load.input_cv = w.input_tokens.mean > 0 ? w.input_tokens.deviation / w.input_tokens.mean : 0;
+    load.arrival_cv = w.interarrival_cv > 0 ? w.interarrival_cv : 1;
     load.inputs = w.input_tokens;
+    load.outputs = w.output_tokens;
     load.percentile = percentile;
     return load;
 }
 
-PlanAnswer plan(const Question& q, const WorkloadSummary& workload, const Objectives& objectives,
-                std::optional<Frequency> rate, double scale, std::optional<DollarRate> price,
-                const std::vector<Deployment>& deployments) {
+PlanAnswer plan(const PlanQuestion& q) {
     PlanAnswer answer;
-    answer.question = q;
-    answer.workload = workload;
-    answer.objectives = objectives;
-    answer.price = price;
-    answer.load = load_of(workload, objectives.percentile);
-    answer.load.rate = scale * rate.value_or(answer.load.rate);
-    answer.plan = plan({q.model, q.hardware, q.engine, answer.load, deployments}, objectives);
+    answer.asked = q;
+    for (const Frequency rate : q.rates) {
+        PlanInputs in;
+        in.variants = q.variants;
+        in.offers = q.offers;
+        in.engine = q.question.engine;
+        in.load = load_of(q.workload, q.objectives.percentile);
+        in.deployments = q.deployments;
+        in.together = q.together;
+        in.pools = q.pools;
+        in.link = q.link;
+        in.progress = q.progress;
+        if (q.workload.rate > Frequency{}) {
+            in.requests = q.requests;
+            in.scale = rate / q.workload.rate;
+        }
+        in.load.rate = rate;
+        Plan p = plan(in, q.objectives);
+        if (&rate == &q.rates.front()) {
+            answer.load = in.load;
+            answer.plan = std::move(p);
+            answer.peak = peak_of(q, answer.load, answer.plan);
+        } else {
+            answer.growth.emplace_back(in.load, std::move(p));
+        }
+    }
     return answer;
 }
 

@@ -5,24 +5,43 @@
 #include "planner/plan.h"
 #include "spec/workload_summary.h"
 
+#include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace headroom {
 
-struct PlanAnswer {
-    Question question;
+struct PlanQuestion {
+    Question question;  ///< of the first device and the precision that was asked for
+    std::vector<Variant> variants;
+    std::vector<Offer> offers;
     WorkloadSummary workload;
-    Load load;  ///< after scaling
     Objectives objectives;
-    Plan plan;
-    std::optional<DollarRate> price;  ///< of one GPU
+    std::vector<Frequency> rates;         ///< one plan each; the first is the answer
+    std::vector<Deployment> deployments;  ///< empty: all sensible ones
+    bool together = true, pools = false;
+    std::optional<Bandwidth> link;
+    std::function<RequestSource()> requests;  ///< empty: no verification
+    std::function<void(std::size_t, std::size_t)> progress;
 };
 
-/// Plans for the workload's own rate times `scale`, or for `rate` where it is given.
-PlanAnswer plan(const Question& question, const WorkloadSummary& workload, const Objectives& objectives,
-                std::optional<Frequency> rate, double scale, std::optional<DollarRate> price,
-                const std::vector<Deployment>& deployments);
+/// The busiest stretch of the workload, from its own burstiness.
+struct Peak {
+    Seconds window;
+    Frequency rate;         ///< that 99 % of such windows do not exceed
+    std::int64_t gpus = 0;  ///< of the chosen deployment, loaded up to its margin in that stretch
+};
+
+struct PlanAnswer {
+    PlanQuestion asked;
+    Load load;  ///< at the first rate
+    Plan plan;
+    std::vector<std::pair<Load, Plan>> growth;  ///< at the further rates
+    std::optional<Peak> peak;
+};
+
+PlanAnswer plan(const PlanQuestion& question);
 
 /// What a planner needs of a workload's statistics, at its own rate.
 Load load_of(const WorkloadSummary& workload, double percentile);

@@ -5,10 +5,15 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/workload_input.h"
+#include "report/emit.h"
 #include "report/plan.h"
 
+#include <algorithm>
+#include <map>
+
 #include <CLI/CLI.hpp>
-#include <fmt/core.h>
+#include <fmt/format.h>
+#include <unistd.h>
 
 namespace headroom {
 namespace {
@@ -16,28 +21,42 @@ namespace {
 struct Options {
     Subject subject;
     WorkloadInput workload;
-    std::string rate, ttft, itl, price;
-    std::string percentile = "0.99", margin = "0.9", max_gpus = "4096";
+    std::string rate, ttft, itl, tpot, e2e, price, allow, emit, link;
+    std::string percentile = "0.99", margin = "0.9", max_gpus = "4096", spare = "0", rank = "gpus";
+    std::string pools = "off";
+    bool no_verify = false;
 };
 
-// "h100-sxm=2.5/h", or "2.5/h" for whatever device is asked about.
-std::optional<DollarRate> parse_price(const Options& o, OptionFaults& faults) {
-    if (o.price.empty()) return std::nullopt;
-    const std::size_t equals = o.price.find('=');
-    const std::string device = equals == std::string::npos ? o.subject.hw : o.price.substr(0, equals);
-    std::string amount = equals == std::string::npos ? o.price : o.price.substr(equals + 1);
-    if (device != o.subject.hw)
-        faults.add("--price", fmt::format("is for \"{}\", but the device is \"{}\"", device, o.subject.hw),
-                   o.subject.hw + "=" + amount);
-    const std::size_t slash = amount.find('/');
-    if (slash == std::string::npos) {
-        faults.add("--price", fmt::format("\"{}\" has no time; write an amount per hour", amount),
-                   amount + "/h");
-        return std::nullopt;
+// "h100-sxm=2.5/h,l4=0.8/h", or "2.5/h" for the one device that is asked about.
+std::map<std::string, DollarRate> parse_prices(const Options& o, const std::vector<std::string>& devices,
+                                               OptionFaults& faults) {
+    std::map<std::string, DollarRate> prices;
+    if (o.price.empty()) return prices;
+    for (const std::string& part : split_list("--price", o.price, faults)) {
+        const std::size_t equals = part.find('=');
+        if (equals == std::string::npos && devices.size() > 1) {
+            faults.add("--price", fmt::format("\"{}\" does not say of which device", part),
+                       devices.front() + "=" + part);
+            continue;
+        }
+        const std::string device = equals == std::string::npos ? devices.front() : part.substr(0, equals);
+        std::string amount = equals == std::string::npos ? part : part.substr(equals + 1);
+        if (std::find(devices.begin(), devices.end(), device) == devices.end())
+            faults.add(
+                "--price",
+                fmt::format("is for \"{}\", but the device is \"{}\"", device, fmt::join(devices, ", ")),
+                devices.front() + "=" + amount);
+        const std::size_t slash = amount.find('/');
+        if (slash == std::string::npos) {
+            faults.add("--price", fmt::format("\"{}\" has no time; write an amount per hour", amount),
+                       amount + "/h");
+            continue;
+        }
+        if (amount.find("USD") == std::string::npos && amount.find('$') == std::string::npos)
+            amount.insert(slash, " USD");
+        prices[device] = parse_option<Dimension{.second = -1, .usd = 1}>("--price", amount, faults);
     }
-    if (amount.find("USD") == std::string::npos && amount.find('$') == std::string::npos)
-        amount.insert(slash, " USD");
-    return parse_option<Dimension{.second = -1, .usd = 1}>("--price", amount, faults);
+    return prices;
 }
 
 std::optional<Seconds> parse_objective(const char* option, const std::string& text, OptionFaults& faults) {
@@ -59,46 +78,141 @@ std::vector<Deployment> wanted_deployments(const Question& q, const Subject& s) 
     return given ? std::vector{q.deployment} : std::vector<Deployment>{};
 }
 
+// "bf16,fp8,fp8/fp8": weights, and KV where it differs from --kv.
+std::vector<Variant> variants_of(const Options& o, const Question& q, OptionFaults& faults) {
+    if (o.allow.empty()) return {{q.echo.weights, q.echo.kv, q.model}};
+    std::vector<Variant> all;
+    const Model plain = load_model(o.subject.output, o.subject.model);
+    for (const std::string& part : split_list("--allow", o.allow, faults)) {
+        const std::size_t slash = part.find('/');
+        const std::string weights = part.substr(0, slash);
+        const std::string kv = slash == std::string::npos ? o.subject.kv : part.substr(slash + 1);
+        const Model model = with_precision(plain, weights, kv, faults);
+        all.push_back({weights, to_string(kv_format(model)), model});
+    }
+    return all;
+}
+
+RankBy parse_rank(const std::string& text, OptionFaults& faults) {
+    if (text == "cost") return RankBy::cost;
+    if (text == "power") return RankBy::power;
+    if (text != "gpus")
+        faults.add("--rank", fmt::format("\"{}\" is none of gpus, cost, power", text), "gpus");
+    return RankBy::gpus;
+}
+
+Objectives objectives_of(const Options& o, OptionFaults& faults) {
+    Objectives objectives;
+    objectives.ttft = parse_objective("--ttft", o.ttft, faults);
+    objectives.itl = parse_objective("--itl", o.itl, faults);
+    objectives.tpot = parse_objective("--tpot", o.tpot, faults);
+    objectives.e2e = parse_objective("--e2e", o.e2e, faults);
+    objectives.percentile = parse_plain("--p", o.percentile, 0.5, 0.9999, faults);
+    objectives.margin = parse_plain("--margin", o.margin, 0.01, 0.999, faults);
+    objectives.max_gpus = static_cast<int>(parse_one_count("--max-gpus", o.max_gpus, 1, 1000000, faults));
+    objectives.spare = static_cast<int>(parse_one_count("--spare", o.spare, 0, 1000, faults));
+    objectives.rank = parse_rank(o.rank, faults);
+    if (objectives.rank == RankBy::cost && o.price.empty()) faults.add("--rank", "cost needs --price");
+    return objectives;
+}
+
+void add_plan_options(CLI::App& app, Options& o) {
+    add_subject_options(app, o.subject);
+    add_workload_options(app, o.workload);
+    app.add_option(
+        "--rate", o.rate,
+        "requests per second (8/s), or a multiple of the workload's own (2x; default 1x); a list answers "
+        "for each");
+    app.add_option("--ttft", o.ttft, "objective on the time to the first token, e.g. 500ms");
+    app.add_option("--itl", o.itl, "objective on the gap between tokens, e.g. 50ms");
+    app.add_option("--tpot", o.tpot, "objective on a request's mean gap between tokens, e.g. 50ms");
+    app.add_option("--e2e", o.e2e, "objective on the time to the last token, e.g. 10s");
+    app.add_option("--p", o.percentile, "percentile that the objectives hold at (default 0.99)");
+    app.add_option("--margin", o.margin,
+                   "share of its sustainable rate that a replica may be loaded to (default 0.9)");
+    app.add_option("--price", o.price, "of one GPU, e.g. h100-sxm=2.5/h in USD; a list for several devices");
+    app.add_option("--rank", o.rank, "what to buy least of: gpus (default), cost or power");
+    app.add_option("--max-gpus", o.max_gpus, "GPUs that may be bought (default 4096)");
+    app.add_option("--spare", o.spare, "replicas in each pool that may fail (default 0)");
+    app.add_option(
+        "--allow", o.allow,
+        "precisions that may be chosen: weights, or weights/KV; e.g. bf16,fp8,fp8/fp8 (default: as given)");
+    app.add_option("--pools", o.pools,
+                   "prefill and decode pools: off (default), on (beside replicas that do both), only");
+    app.add_option("--link", o.link,
+                   "bandwidth between pools, per GPU and direction (default: the devices' link)");
+    app.add_option("--emit", o.emit, "print the plan as start-up commands: vllm, sglang or trtllm");
+    app.add_flag("--no-verify", o.no_verify, "do not simulate the best candidate");
+}
+
+// Where a person is looking.
+std::function<void(std::size_t, std::size_t)> progress_on_terminal() {
+    if (isatty(STDERR_FILENO) == 0) return {};
+    return [](std::size_t done, std::size_t all) {
+        if (done % 16 == 0 || done == all) fmt::print(stderr, "\r{} of {} candidates", done, all);
+        if (done == all) fmt::print(stderr, "\r\033[K");
+    };
+}
+
+std::vector<Frequency> rates_of(const Options& o, const WorkloadSummary& workload, OptionFaults& faults) {
+    std::vector<Frequency> rates;
+    for (const std::string& part : split_list("--rate", o.rate.empty() ? "1x" : o.rate, faults)) {
+        std::optional<Frequency> rate;
+        double scale = 1;
+        parse_rate("--rate", part, rate, scale, faults);
+        if (!rate && workload.rate <= Frequency{})
+            faults.add("--workload",
+                       "\"" + o.workload.name + "\" has no rate: too few arrivals; give --rate");
+        rates.push_back(rate.value_or(scale * workload.rate));
+    }
+    return rates;
+}
+
+int run(const Options& given) {
+    Options o = given;
+    OptionFaults faults;
+    PlanQuestion q;
+    q.objectives = objectives_of(o, faults);
+    const std::vector<std::string> devices = split_list("--hw", o.subject.hw, faults);
+    if (!devices.empty()) o.subject.hw = devices.front();
+    const auto prices = parse_prices(o, devices, faults);
+    q.pools = o.pools != "off";
+    q.together = o.pools != "only";
+    if (o.pools != "off" && o.pools != "on" && o.pools != "only")
+        faults.add("--pools", fmt::format("\"{}\" is none of off, on, only", o.pools), "on");
+    if (!o.link.empty()) q.link = parse_option<Dimension{.byte = 1, .second = -1}>("--link", o.link, faults);
+    const auto engines = emit_targets();
+    if (!o.emit.empty() && std::find(engines.begin(), engines.end(), o.emit) == engines.end())
+        faults.add("--emit", fmt::format("\"{}\" is none of {}", o.emit, fmt::join(engines, ", ")),
+                   did_you_mean(o.emit, engines));
+    const auto traffic = open_workload(o.workload, o.subject.output, faults);
+    const auto workload = traffic ? load_workload(o.workload, o.subject.output, faults) : std::nullopt;
+    if (workload) q.rates = rates_of(o, *workload, faults);
+    q.question = load_question(o.subject, faults);
+    q.question.echo.workload = o.workload.name;
+    q.question.echo.hw = given.subject.hw;
+    for (const std::string& device : devices) {
+        const auto price = prices.find(device);
+        q.offers.push_back({load_hardware(o.subject.output, device),
+                            price == prices.end() ? std::nullopt : std::optional(price->second)});
+    }
+    q.variants = variants_of(o, q.question, faults);
+    faults.finish();
+    q.workload = *workload;
+    q.deployments = wanted_deployments(q.question, o.subject);
+    if (!o.no_verify) q.requests = [&traffic] { return traffic->open(); };
+    q.progress = progress_on_terminal();
+    const PlanAnswer answer = plan(q);
+    emit(report(answer, o.emit), o.subject.output);
+    return answer.plan.verdict == Verdict::ok ? 0 : 1;
+}
+
 }  // namespace
 
 Action add_plan(CLI::App& app) {
     const auto o = std::make_shared<Options>();
-    add_subject_options(app, o->subject);
-    add_workload_options(app, o->workload);
-    app.add_option("--rate", o->rate,
-                   "requests per second (8/s), or a multiple of the workload's own (2x; default 1x)");
-    app.add_option("--ttft", o->ttft, "objective on the time to the first token, e.g. 500ms");
-    app.add_option("--itl", o->itl, "objective on the gap between tokens, e.g. 50ms");
-    app.add_option("--p", o->percentile, "percentile that the objectives hold at (default 0.99)");
-    app.add_option("--margin", o->margin,
-                   "share of its sustainable rate that a replica may be loaded to (default 0.9)");
-    app.add_option("--price", o->price, "of one GPU, e.g. h100-sxm=2.5/h in USD");
-    app.add_option("--max-gpus", o->max_gpus, "GPUs that may be bought (default 4096)");
-    return [o] {
-        OptionFaults faults;
-        Objectives objectives;
-        objectives.ttft = parse_objective("--ttft", o->ttft, faults);
-        objectives.itl = parse_objective("--itl", o->itl, faults);
-        objectives.percentile = parse_plain("--p", o->percentile, 0.5, 0.9999, faults);
-        objectives.margin = parse_plain("--margin", o->margin, 0.01, 0.999, faults);
-        objectives.max_gpus =
-            static_cast<int>(parse_one_count("--max-gpus", o->max_gpus, 1, 1000000, faults));
-        std::optional<Frequency> rate;
-        double scale = 1;
-        parse_rate("--rate", o->rate, rate, scale, faults);
-        const auto price = parse_price(*o, faults);
-        const auto workload = load_workload(o->workload, o->subject.output, faults);
-        if (workload && !rate && workload->rate <= Frequency{}) {
-            faults.add("--workload",
-                       "\"" + o->workload.name + "\" has no rate: too few arrivals; give --rate");
-        }
-        Question question = load_question(o->subject, faults);
-        question.echo.workload = o->workload.name;
-        const PlanAnswer answer = plan(question, *workload, objectives, rate, scale, price,
-                                       wanted_deployments(question, o->subject));
-        emit(report(answer), o->subject.output);
-        return answer.plan.verdict == Verdict::ok ? 0 : 1;
-    };
+    add_plan_options(app, *o);
+    return [o] { return run(*o); };
 }
 
 }  // namespace headroom

@@ -23,59 +23,82 @@ bool is_link_latency(const std::string& name) {
 
 bool is_launch(const std::string& name) { return name.ends_with("launch") || name == "stream.issue"; }
 
+// What a change may touch.
+struct Parts {
+    Model model;
+    Hardware hardware;
+    Engine engine;
+};
+
 }  // namespace
 
 std::vector<Relief> relief(const PlanInputs& inputs, const Candidate& candidate) {
     struct Change {
         const char* resource;
         const char* change;
-        void (*apply)(PlanInputs&);
+        void (*apply)(Parts&);
     };
     static constexpr Change kChanges[] = {
-        {"memory bandwidth", "x2", [](PlanInputs& in) { in.hardware.memory.bandwidth.value *= 2; }},
-        {"memory capacity", "x2", [](PlanInputs& in) { in.hardware.memory.capacity.value *= 2; }},
+        {"memory bandwidth", "x2", [](Parts& in) { in.hardware.memory.bandwidth.value *= 2; }},
+        {"memory capacity", "x2", [](Parts& in) { in.hardware.memory.capacity.value *= 2; }},
         {"compute", "x2",
-         [](PlanInputs& in) {
+         [](Parts& in) {
              for (auto& [type, peak] : in.hardware.compute.dense) peak.value *= 2;
          }},
         {"links", "x2",
-         [](PlanInputs& in) {
+         [](Parts& in) {
              for (auto* link : {&in.hardware.scale_up, &in.hardware.pcie, &in.hardware.network}) {
                  if (*link) (*link)->per_direction.value *= 2;
              }
              halve_ceilings(in.hardware, is_link_latency);
          }},
         {"KV bytes", "/2",
-         [](PlanInputs& in) {
+         [](Parts& in) {
              // Half the bits per element, whatever they are now.
              StorageFormat half = kv_format(in.model);
              half.element = bits(half.element) > 8 ? ElementType::fp8 : ElementType::fp4;
              in.model.kv_format = half;
          }},
         {"launch and host overhead", "/2",
-         [](PlanInputs& in) {
+         [](Parts& in) {
              halve(in.engine.time.per_step);
              halve(in.engine.time.per_sequence);
              halve(in.engine.time.per_prompt);
              halve_ceilings(in.hardware, is_launch);
          }},
+        {"block size", "/2",
+         [](Parts& in) {
+             double& tokens = in.engine.memory.block_tokens.value;
+             tokens = std::max(1.0, tokens / 2);
+         }},
         {"scheduler limits", "x2",
-         [](PlanInputs& in) {
+         [](Parts& in) {
              in.engine.scheduler.max_sequences.value *= 2;
              in.engine.scheduler.max_batched_tokens.value *= 2;
              in.engine.memory.logits_copies.value /= 2;  // the activation reserve stays as it is
              in.engine.memory.token_factor.value /= 2;
          }},
     };
+    // Requests per second that all replicas of a group sustain.
+    const auto carried = [&](const Group& g, PoolRole role, const Change* change) {
+        Parts parts{inputs.variants[candidate.variant].model, inputs.offers[g.offer].hardware, inputs.engine};
+        if (change != nullptr) {
+            change->apply(parts);
+            parts.hardware.reach = ceilings_of(parts.hardware);
+        }
+        const Shard part = shard(parts.model, g.deployment);
+        return static_cast<double>(g.replicas) *
+               sustainable_rate(part, parts.hardware, parts.engine, inputs.load, role);
+    };
+    const auto system = [&](const Change* change) {
+        if (!candidate.prefill) return carried(candidate.decode, PoolRole::both, change);
+        return min(carried(*candidate.prefill, PoolRole::prefill, change),
+                   carried(candidate.decode, PoolRole::decode, change));
+    };
+    const Frequency today = system(nullptr);
     std::vector<Relief> found;
-    for (const Change& change : kChanges) {
-        PlanInputs changed = inputs;
-        change.apply(changed);
-        changed.hardware.reach = ceilings_of(changed.hardware);
-        const SteadyState s = steady_state(shard(changed.model, candidate.deployment), changed.hardware,
-                                           changed.engine, changed.load);
-        found.push_back({change.resource, change.change, s.sustainable / candidate.sustainable});
-    }
+    for (const Change& change : kChanges)
+        found.push_back({change.resource, change.change, system(&change) / today});
     std::stable_sort(found.begin(), found.end(),
                      [](const Relief& a, const Relief& b) { return a.throughput_gain > b.throughput_gain; });
     return found;

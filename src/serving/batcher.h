@@ -2,6 +2,7 @@
 #pragma once
 
 #include "serving/kv_space.h"
+#include "serving/role.h"
 #include "serving/statistics.h"
 #include "serving/step_cost.h"
 #include "spec/request.h"
@@ -32,9 +33,6 @@ struct ServingPolicy {
     std::int64_t max_sequences = 0;  ///< 0: the engine's
     bool keep_prefixes = true;
 };
-
-/// What a replica does with a request: all of it, only the prompt and the first token, or only what follows.
-enum class PoolRole { both, prefill, decode };
 
 /// A request in the system.
 struct Live {

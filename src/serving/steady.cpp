@@ -3,76 +3,133 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 
 namespace headroom {
 namespace {
 
-// One replica's loop; sequences are of the whole replica, a step is of one data-parallel rank.
+// One replica's loop; sequences are of the whole replica, a step is of one data-parallel rank and of one of
+// the batches that the pipeline stages work on at the same time.
 class Loop {
   public:
-    Loop(const Shard& shard, const Hardware& hardware, const Engine& engine, const Load& load)
-        : shard_(shard), hardware_(hardware), engine_(engine), load_(load) {}
+    Loop(const Shard& shard, const Hardware& hardware, const Engine& engine, const Load& load, PoolRole role)
+        : shard_(shard), hardware_(hardware), engine_(engine), load_(load), role_(role) {}
 
-    // Engines without chunked prefill run prompts in steps of their own, so that an iteration is a decode
-    // step plus its share of a prefill step.
-    StepTime iteration(double batch) const {
-        const double ranks = shard_.deployment.dp;
-        const double prompts = batch / load_.output / ranks;
-        const StepTime decode = step_time(shard_, {{decoding(batch)}}, hardware_, engine_);
-        if (prompts <= 0) return decode;
-        if (!engine_.scheduler.chunked_prefill)
-            return combine(1, decode, prompts,
-                           step_time(shard_, prefill_batch(1, load_.input), hardware_, engine_));
-        const double chunks = std::ceil(load_.input / budget(batch));
-        const double share = std::min(1.0, prompts * chunks);
-        const SequenceGroup chunk{.sequences = prompts * chunks / share,
-                                  .fresh = load_.input / chunks,
-                                  .past = load_.input * (1 - 1 / chunks) / 2};
-        return combine(1 - share, decode, share,
-                       step_time(shard_, {{decoding(batch), chunk}}, hardware_, engine_));
+    struct Step {
+        Seconds time;    // from a batch's begin to its next
+        Seconds spread;  // mean square over mean: twice what an arrival waits for the end of its step
+        StepTime model;  // `time` with its interval
+    };
+
+    // The mean step while `batch` sequences decode. Prompts do not come evenly: with less than one chunk per
+    // step, most steps carry none and a few carry one.
+    Step iteration(double batch) const {
+        const double n = role_ == PoolRole::prefill ? 0 : batch;
+        if (role_ == PoolRole::decode) return step(n, 0, 0);
+        const Chunks c = chunks(n, load_.input);
+        const double each = per_step(batch) * c.count;
+        if (role_ == PoolRole::prefill || each >= 1) return step(n, std::max(1.0, each), c.fresh, c.past);
+        const Step plain = step(n, 0, 0), with = step(n, 1, c.fresh, c.past);
+        const StepTime model = combine(1 - each, plain.model, each, with.model);
+        const Seconds time = model.time.expected;
+        const double squares =
+            (1 - each) * plain.time.base() * plain.time.base() + each * with.time.base() * with.time.base();
+        return {time, Seconds(squares / time.base()), model};
     }
 
-    // With pipeline stages as many batches are in flight as there are stages: one iteration leaves the
-    // slowest stage each of its times, and a sequence meets each iteration once per pass.
+    // Requests that a batch ends, and so prompts that begin, per step and rank.
+    double per_step(double batch) const {
+        const double lanes = lanes_of(batch);
+        if (role_ == PoolRole::prefill) return batch / lanes / shard_.deployment.dp;
+        return batch / lanes / load_.output / shard_.deployment.dp;
+    }
+
     Frequency throughput(double batch) const {
-        return batch / (load_.output * iteration(batch).time.expected);
+        const double tokens = role_ == PoolRole::prefill  ? 1
+                              : role_ == PoolRole::decode ? std::max(1.0, load_.output - 1)
+                                                          : load_.output;
+        return batch / (tokens * iteration(batch).time);
     }
 
-    // Steps that decode `batch` sequences beside the `prompt` fresh tokens of one prompt, within the token
-    // budget.
-    TimeEstimate mixed(double batch, double prompt) const {
-        const bool chunked = engine_.scheduler.chunked_prefill;
-        const double chunks = chunked ? std::ceil(prompt / budget(batch)) : 1;
-        if (prompt == 0) return step_time(shard_, {{decoding(batch)}}, hardware_, engine_).time;
-        TimeEstimate sum;
-        for (int i = 0; i < static_cast<int>(chunks); ++i) {
-            const SequenceGroup chunk{.sequences = 1, .fresh = prompt / chunks, .past = i * prompt / chunks};
-            const Batch step = chunked ? Batch{{decoding(batch), chunk}} : Batch{{chunk}};
-            sum += step_time(shard_, step, hardware_, engine_).time;
-        }
-        return sum;
+    // A prompt of `tokens`, beside the sequences that decode, through to its last chunk.
+    TimeEstimate prompt(double batch, double tokens) const {
+        const double n = role_ == PoolRole::prefill || !engine_.scheduler.chunked_prefill ? 0 : batch;
+        const Chunks c = chunks(n, tokens);
+        return c.count * step_time(shard_, mixed(n, 1, c.fresh, c.past), hardware_, engine_).time;
     }
 
-    // The gap between tokens at the percentile. An iteration carries a prompt with probability batch / output
-    // (times its chunks), so most gaps are plain steps and the tail is a step with a long prompt, cut to the
-    // token budget.
+    // The gap between tokens at the percentile: with few prompts per step the tail is a step with one long
+    // prompt, with many it is a step with more of them than on average.
     Seconds gap_tail(double batch) const {
-        const double chunks = std::max(1.0, load_.input / budget(batch));
-        const double with_prompt = std::min(1.0, batch / load_.output * chunks);
         const double beyond = 1 - load_.percentile;
-        if (with_prompt <= beyond) return mixed(batch, 0).expected;
-        const double length = length_at(load_.inputs, 1 - beyond / with_prompt);
-        return mixed(batch, std::min(budget(batch), std::max(1.0, length))).expected;
+        const double each =
+            role_ == PoolRole::decode ? 0 : per_step(batch) * chunks(batch, load_.input).count;
+        const double with_prompt = 1 - std::exp(-each);
+        if (with_prompt <= beyond) return step(batch, 0, 0).time;
+        const double one = length_at(load_.inputs, 1 - beyond / with_prompt);
+        // A sum of a random number of prompts, as a normal variable; 2.33 deviations at 0.99.
+        const double deviations = std::sqrt(2 * std::log(1 / beyond)) - 0.7;
+        const double many =
+            load_.input * (each + deviations * std::sqrt(each * (1 + load_.input_cv * load_.input_cv)));
+        return step(batch, 1, std::clamp(std::max(one, many), 1.0, budget(batch))).time;
+    }
+
+    // Prompt tokens per second at most, and the steps that they run in.
+    double prompt_rate(double batch) const {
+        const double room = budget(role_ == PoolRole::prefill ? 0 : batch);
+        const double prompts = std::max(1.0, room / load_.input);
+        const double n = role_ == PoolRole::prefill ? 0 : batch;
+        const Step full = step(n, prompts, room / prompts);
+        return room * shard_.deployment.dp * lanes_of(batch) / full.time.in(second);
+    }
+
+    double lanes_of(double batch) const {
+        return std::min<double>(shard_.deployment.pp, std::max(1.0, batch));
     }
 
   private:
-    SequenceGroup decoding(double batch) const {
-        return {.sequences = batch / shard_.deployment.dp, .fresh = 1, .past = load_.context - 1};
+    struct Chunks {
+        double count, fresh, past;
+    };
+
+    double budget(double batch) const {
+        const double decodes = batch / lanes_of(batch) / shard_.deployment.dp;
+        return std::max(1.0, engine_.scheduler.max_batched_tokens.value - decodes);
     }
 
-    // Prompt tokens that one step of a rank takes beside the decoding batch.
-    double budget(double batch) const {
-        return std::max(1.0, engine_.scheduler.max_batched_tokens.value - batch / shard_.deployment.dp);
+    // A prompt in equal chunks, each with the mean past of all.
+    Chunks chunks(double batch, double tokens) const {
+        const double count =
+            engine_.scheduler.chunked_prefill ? std::ceil(tokens / budget(batch) * (1 - 1e-9)) : 1;
+        return {count, tokens / count, (tokens - tokens / count) / 2};
+    }
+
+    Batch mixed(double batch, double prompts, double fresh, double past) const {
+        Batch b;
+        const double n = batch / lanes_of(batch) / shard_.deployment.dp;
+        if (n > 0) b.groups.push_back({.sequences = n, .fresh = 1, .past = std::max(0.0, load_.context - 1)});
+        if (prompts > 0 && fresh > 0)
+            b.groups.push_back({.sequences = prompts, .fresh = fresh, .past = past});
+        return b;
+    }
+
+    // Lanes follow each other through the stages: a batch comes back when it has passed all of them, and not
+    // before the slowest stage has served every lane. Engines that do not chunk run prompts in steps of their
+    // own, between the decoding ones.
+    Step step(double batch, double prompts, double fresh, double past = 0) const {
+        const double lanes = lanes_of(batch);
+        const auto run = [&](const Batch& b) {
+            StepTime t = step_time(shard_, b, hardware_, engine_);
+            const Seconds time = max(t.time.expected, lanes > 1 ? lanes * t.slowest_stage : Seconds{});
+            const double longer = time / t.time.expected;
+            t.time = {t.time.floor, longer * t.time.low, time, longer * t.time.high};
+            return Step{time, time, t};
+        };
+        if (engine_.scheduler.chunked_prefill || prompts <= 0 || batch <= 0)
+            return run(mixed(batch, prompts, fresh, past));
+        const StepTime both =
+            combine(1, run(mixed(batch, 0, 0, 0)).model, 1, run(mixed(0, prompts, fresh, past)).model);
+        return {both.time.expected, both.time.expected, both};
     }
 
     static StepTime combine(double a, const StepTime& x, double b, const StepTime& y) {
@@ -92,6 +149,7 @@ class Loop {
     const Hardware& hardware_;
     const Engine& engine_;
     const Load& load_;
+    PoolRole role_;
 };
 
 Binding from_bound(Bound bound) {
@@ -112,11 +170,64 @@ Binding from_bound(Bound bound) {
 // binds.
 constexpr double kStillRising = 1.10;
 
-// Mean wait of a prompt for the prompts before it (M/G/1, Pollaczek-Khinchine): rho S (1 + cv^2) / (2 (1 -
-// rho)).
-Seconds prompt_wait(Frequency rate, Seconds service, double cv) {
-    const double rho = std::min(0.999, rate * service);
-    return rho * (1 + cv * cv) / (2 * (1 - rho)) * service;
+// Mean wait for earlier work in a queue with one server (Kingman; Pollaczek-Khinchine when ca = 1):
+// rho / (1 - rho) (ca^2 + cs^2) / 2 service.
+Seconds queue_wait(double rho, Seconds service, double ca, double cs) {
+    return rho / (1 - rho) * (ca * ca + cs * cs) / 2 * service;
+}
+
+// Percentiles of independent parts do not add up; what they exceed their means by does, in squares, nearly.
+Seconds tail_of_sum(Seconds mean, std::initializer_list<Seconds> excesses) {
+    double squares = 0;
+    for (const Seconds e : excesses) squares += e.in(second)*e.in(second);
+    return mean + Seconds(std::sqrt(squares));
+}
+
+// Little's law: batch = rate x output x time per token. The throughput rises with the batch; false position
+// with halved weights (Illinois).
+double batch_at(const Loop& loop, Frequency rate, double limit) {
+    const auto excess = [&](double batch) { return (loop.throughput(batch) - rate).in(hertz); };
+    double low = 0, high = limit;
+    double below = -rate.in(hertz), above = excess(high);
+    if (above <= 0) return high;
+    for (int i = 0; i < 40 && high - low > 1e-4 * high; ++i) {
+        const double next = std::clamp(low + (high - low) * below / (below - above), 1e-9, limit);
+        const double e = excess(next);
+        if (std::abs(e) < 1e-5 * rate.in(hertz)) return next;
+        if (e < 0) {
+            low = next;
+            below = e;
+            above /= 2;
+        } else {
+            high = next;
+            above = e;
+            below /= 2;
+        }
+    }
+    return high;
+}
+
+constexpr double kBusiest = 0.995;  // a queue is not looked at any closer to its limit
+
+void set_first_token(SteadyState& s, const Loop& loop, const Engine& engine, const Load& load) {
+    const Loop::Step iteration = loop.iteration(s.batch);
+    const Seconds fixed(engine.time.per_request.expected);
+    // The prompt's own step also carries those that came with it.
+    const double beside = load.rate * iteration.time / loop.lanes_of(s.batch);
+    const Seconds own = loop.prompt(s.batch, load.input * (1 + std::min(beside, 4.0))).expected;
+    // An idle replica begins at once.
+    const Seconds residual = std::min(1.0, s.batch) * 0.5 * iteration.spread / loop.lanes_of(s.batch);
+    const double prompts_per_s = loop.prompt_rate(s.batch) / load.input;
+    const double rho = std::min(kBusiest, load.rate.in(hertz) / prompts_per_s);
+    const Seconds queue = queue_wait(rho, Seconds(1 / prompts_per_s), load.arrival_cv, load.input_cv);
+    s.ttft_mean = fixed + residual + queue + own;
+    // The wait is zero for 1 - rho of the prompts and close to exponential for the others.
+    const double beyond = 1 - load.percentile;
+    const Seconds queue_tail = rho > beyond ? std::log(rho / beyond) / rho * queue : Seconds{};
+    const double longest = std::max(load.input, length_at(load.inputs, load.percentile));
+    const Seconds long_own = loop.prompt(s.batch, longest).expected;
+    s.ttft_tail = tail_of_sum(s.ttft_mean,
+                              {residual, max(Seconds{}, queue_tail - queue), max(Seconds{}, long_own - own)});
 }
 
 }  // namespace
@@ -151,59 +262,62 @@ std::string to_string(Binding binding) {
     return "";
 }
 
-BatchLimit batch_limit(const Shard& shard, const Hardware& hardware, const Engine& engine, const Load& load) {
+BatchLimit batch_limit(const Shard& shard, const Hardware& hardware, const Engine& engine, const Load& load,
+                       PoolRole role) {
     const double ranks = shard.deployment.dp;
-    const double kv =
-        static_cast<double>(capacity(shard, hardware, engine, std::ceil(load.context)).max_sequences);
-    // An iteration carries batch * (1 + input / output) tokens per rank, at most the budget.
-    const double budget = engine.scheduler.max_batched_tokens.value * ranks;
-    const double tokens_each = engine.scheduler.chunked_prefill ? 1 + load.input / load.output : 1;
-    const double scheduler = std::min(engine.scheduler.max_sequences.value, budget / tokens_each);
+    const double lanes = shard.deployment.pp;
+    const double budget = engine.scheduler.max_batched_tokens.value * ranks * lanes;
+    const double held = role == PoolRole::prefill ? load.input : load.context;
+    const double kv = static_cast<double>(capacity(shard, hardware, engine, std::ceil(held)).max_sequences);
+    if (role == PoolRole::prefill)
+        return {std::min(kv, std::max(ranks, budget / load.input)), Binding::scheduler};
+    // A step carries batch * (1 + input / output) tokens per rank and lane, at most the budget.
+    const double prompts = role == PoolRole::both && engine.scheduler.chunked_prefill;
+    const double scheduler =
+        std::min(engine.scheduler.max_sequences.value, budget / (1 + prompts * load.input / load.output));
     if (kv <= scheduler) return {kv, Binding::kv_capacity};
     return {scheduler, Binding::scheduler};
 }
 
+Frequency sustainable_rate(const Shard& shard, const Hardware& hardware, const Engine& engine,
+                           const Load& load, PoolRole role) {
+    const double limit = batch_limit(shard, hardware, engine, load, role).sequences;
+    return Loop(shard, hardware, engine, load, role).throughput(limit);
+}
+
 StepTime mean_iteration(const Shard& shard, const Hardware& hardware, const Engine& engine, const Load& load,
                         double batch) {
-    return Loop(shard, hardware, engine, load).iteration(batch);
+    return Loop(shard, hardware, engine, load, PoolRole::both).iteration(batch).model;
 }
 
 TimeEstimate prompt_time(const Shard& shard, const Hardware& hardware, const Engine& engine, const Load& load,
                          double batch, double prompt) {
-    return Loop(shard, hardware, engine, load).mixed(batch, prompt);
+    return Loop(shard, hardware, engine, load, PoolRole::both).prompt(batch, prompt);
 }
 
-SteadyState steady_state(const Shard& shard, const Hardware& hardware, const Engine& engine,
-                         const Load& load) {
-    const Loop loop(shard, hardware, engine, load);
+SteadyState steady_state(const Shard& shard, const Hardware& hardware, const Engine& engine, const Load& load,
+                         PoolRole role) {
+    const Loop loop(shard, hardware, engine, load, role);
     SteadyState s;
-    const BatchLimit limit = batch_limit(shard, hardware, engine, load);
+    const BatchLimit limit = batch_limit(shard, hardware, engine, load, role);
     s.batch_limit = limit.sequences;
     s.sustainable = loop.throughput(s.batch_limit);
     const bool rising = loop.throughput(2 * s.batch_limit) > kStillRising * s.sustainable;
-    s.binding = rising ? limit.by : from_bound(loop.iteration(s.batch_limit).bound);
+    s.binding = rising ? limit.by : from_bound(loop.iteration(s.batch_limit).model.bound);
     s.utilisation = load.rate / s.sustainable;
     s.saturated = s.utilisation >= 1;
     if (s.saturated) return s;
-    // Little's law: batch = rate * output * iteration(batch). The throughput rises with the batch, so bisect.
-    double low = 0, high = s.batch_limit;
-    for (int i = 0; i < 50; ++i) {
-        const double middle = (low + high) / 2;
-        (loop.throughput(middle) < load.rate ? low : high) = middle;
-    }
-    s.batch = high;
-    s.step = loop.iteration(s.batch);
-    s.iteration = s.itl_mean = s.step.time.expected;
+    s.batch = batch_at(loop, load.rate, s.batch_limit);
+    s.iteration = loop.iteration(s.batch).time;
+    if (role != PoolRole::decode) set_first_token(s, loop, engine, load);
+    if (role == PoolRole::prefill) return s;
+    s.itl_mean = s.iteration;
     s.itl_tail = max(s.itl_mean, loop.gap_tail(s.batch));
-    // A prompt waits for half an iteration and for the prompts before it, then runs beside the decoding
-    // batch.
-    const Seconds alone = loop.mixed(s.batch, load.input).expected;
-    const Seconds wait = 0.5 * s.iteration + prompt_wait(load.rate, alone, load.input_cv);
-    const Seconds fixed(engine.time.per_request.expected);
-    s.ttft_mean = fixed + wait + alone;
-    // The tail of the wait is close to exponential; the tail of the prompt's own length comes on top.
-    s.ttft_tail = fixed + std::log(1 / (1 - load.percentile)) * wait +
-                  loop.mixed(s.batch, std::max(1.0, length_at(load.inputs, load.percentile))).expected;
+    // The mean of many gaps is spread less than one of them.
+    s.tpot_tail = s.itl_mean + (s.itl_tail - s.itl_mean) / std::sqrt(std::max(1.0, load.output - 1));
+    s.e2e_mean = s.ttft_mean + std::max(0.0, load.output - 1) * s.itl_mean;
+    const double longest = std::max(load.output, length_at(load.outputs, load.percentile));
+    s.e2e_tail = tail_of_sum(s.e2e_mean, {s.ttft_tail - s.ttft_mean, (longest - load.output) * s.itl_mean});
     return s;
 }
 

@@ -3,6 +3,7 @@
 
 #include "memory/ledger.h"
 #include "perf/step_time.h"
+#include "serving/role.h"
 #include "spec/workload_summary.h"
 
 #include <string>
@@ -11,12 +12,14 @@ namespace headroom {
 
 /// What arrives at one replica.
 struct Load {
-    Frequency rate;        ///< requests per second
-    double input = 1;      ///< mean tokens of a prompt
-    double output = 1;     ///< mean tokens generated
-    double context = 1;    ///< mean tokens that a live sequence holds, weighted by how long it lives
-    double input_cv = 0;   ///< standard deviation over mean of the prompt's length
-    LengthSummary inputs;  ///< how prompt lengths are spread, for the tails
+    Frequency rate;         ///< requests per second
+    double input = 1;       ///< mean tokens of a prompt
+    double output = 1;      ///< mean tokens generated
+    double context = 1;     ///< mean tokens that a live sequence holds, weighted by how long it lives
+    double input_cv = 0;    ///< standard deviation over mean of the prompt's length
+    double arrival_cv = 1;  ///< the same of the gaps between arrivals: 1 for independent ones
+    LengthSummary inputs;   ///< how lengths are spread, for the tails
+    LengthSummary outputs;
     double percentile = 0.99;
 };
 
@@ -28,25 +31,32 @@ double length_at(const LengthSummary& lengths, double percentile);
 enum class Binding { memory_bandwidth, compute, network, overhead, kv_capacity, scheduler };
 std::string to_string(Binding binding);
 
-/// A co-located replica under continuous batching in equilibrium. An iteration decodes `batch` sequences and
-/// prefills the prompts that replace the finished ones: batch / output requests, so batch * input / output
-/// prompt tokens.
+/// A replica under continuous batching in equilibrium. An iteration decodes `batch` sequences and prefills
+/// the prompts that replace the finished ones: batch / output requests, so batch * input / output prompt
+/// tokens. A replica of a prefill pool only runs prompts (its `batch` is prompts in one step), one of a
+/// decode pool only decodes.
 struct SteadyState {
     bool saturated = false;  ///< the load is above `sustainable`: no latency is given then
     Frequency sustainable;   ///< requests per second at the largest batch
     double batch_limit = 0;
     Binding binding = Binding::memory_bandwidth;  ///< at the largest batch
     double batch = 0;                             ///< mean sequences decoding, from Little's law
-    Seconds iteration;
-    double utilisation = 0;  ///< rate over sustainable
+    Seconds iteration;                            ///< from one token of a sequence to the next
+    double utilisation = 0;                       ///< rate over sustainable
     Seconds ttft_mean, ttft_tail;
     Seconds itl_mean, itl_tail;
-    StepTime step;  ///< the mean iteration
+    Seconds tpot_tail;
+    Seconds e2e_mean, e2e_tail;
 };
 
-/// Requires a deployment that fits at least one sequence. Formulas: docs/model.md, "Steady state".
-SteadyState steady_state(const Shard& shard, const Hardware& hardware, const Engine& engine,
-                         const Load& load);
+/// Requires a deployment that fits at least one sequence. Formulas: docs/model.md, "Steady state". A prefill
+/// replica has no ITL, a decode replica no TTFT; the rest of theirs is zero.
+SteadyState steady_state(const Shard& shard, const Hardware& hardware, const Engine& engine, const Load& load,
+                         PoolRole role = PoolRole::both);
+
+/// Requests per second at the largest batch.
+Frequency sustainable_rate(const Shard& shard, const Hardware& hardware, const Engine& engine,
+                           const Load& load, PoolRole role = PoolRole::both);
 
 /// The mean iteration of a replica that decodes `batch` sequences. Of the iterations a share carries a chunk
 /// of a prompt beside the decoding batch: batch / output prompts begin in each, cut by the token budget.
@@ -62,6 +72,7 @@ struct BatchLimit {
     double sequences = 0;
     Binding by = Binding::kv_capacity;
 };
-BatchLimit batch_limit(const Shard& shard, const Hardware& hardware, const Engine& engine, const Load& load);
+BatchLimit batch_limit(const Shard& shard, const Hardware& hardware, const Engine& engine, const Load& load,
+                       PoolRole role = PoolRole::both);
 
 }  // namespace headroom

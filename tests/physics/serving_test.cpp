@@ -205,3 +205,127 @@ TEST_CASE("overload is called saturated with a rate that is then carried", "[ser
     CHECK(above.saturated);
     CHECK(test::near(above.sustainable_per_s, over.sustainable_per_s, 0.1));
 }
+
+TEST_CASE("the steady state is what a simulation comes to", "[serving][physics]") {
+    // Log-normal lengths with sigma 0.8: the mean is exp(0.32) of the median, cv = sqrt(exp(0.64) - 1).
+    const double mean = std::exp(0.32), cv = std::sqrt(std::exp(0.64) - 1);
+    for (const auto& [tp, pp] : {std::pair{1, 1}, {2, 1}, {1, 2}}) {
+        System system = one_replica("llama-3-8b", 1);
+        Pool& p = system.pools[0];
+        p.shard = shard(test::model("llama-3-8b"), {.tp = tp, .pp = pp});
+        Load load;
+        load.input = 800 * mean;
+        load.output = 150 * mean;
+        // Long outputs hold more for longer.
+        load.context = load.input + load.output * (1 + cv * cv) / 2;
+        load.input_cv = cv;
+        const Frequency most = sustainable_rate(p.shard, p.hardware, p.engine, load);
+        for (const double share : {0.2, 0.5, 0.8}) {
+            INFO("tp " << tp << " pp " << pp << " at " << share);
+            load.rate = share * most;
+            const SteadyState s = steady_state(p.shard, p.hardware, p.engine, load);
+            const SimulationResult r = simulate(system, traffic(8000, load.rate.in(hertz), 800, 150), {});
+            CHECK_FALSE(r.saturated);
+            CHECK(test::near(s.itl_mean.in(second), r.itl.mean(), 0.15));
+            CHECK(test::near(s.ttft_mean.in(second), r.ttft.mean(), 0.35));
+            CHECK(test::near(s.batch, r.pools[0].mean_batch, 0.2));
+        }
+    }
+}
+
+TEST_CASE("pipeline stages raise what a replica sustains, not how fast one sequence goes",
+          "[serving][physics]") {
+    const Model model = test::model("llama-3-8b");
+    const Hardware h = test::hardware("h100-sxm");
+    const Engine e = test::engine("vllm");
+    Load load;
+    load.input = 500;
+    load.output = 300;
+    load.context = 650;
+    const Shard one = shard(model, {}), four = shard(model, {.pp = 4});
+    const double gain = sustainable_rate(four, h, e, load) / sustainable_rate(one, h, e, load);
+    CHECK(gain > 2);
+    CHECK(gain < 4.6);  // a little above four: the stages also have room for larger batches
+    load.rate = 0.01 * hertz;
+    CHECK(steady_state(four, h, e, load).itl_mean >= steady_state(one, h, e, load).itl_mean);
+}
+
+TEST_CASE("a prompt that was seen is found while its blocks are there", "[serving]") {
+    System system = one_replica("llama-3-8b", 1);
+    std::vector<Request> requests;
+    for (int i = 0; i < 20; ++i) {
+        Request r;
+        r.arrival = Seconds(10.0 * i);
+        r.input_tokens = 1600;
+        r.output_tokens = 10;
+        r.prefix_block = 512;
+        for (std::uint64_t part = 0; part < 4; ++part)
+            r.prefix.push_back(part < 2 ? part + 1 : 1000 * static_cast<std::uint64_t>(i) + part);
+        requests.push_back(r);
+    }
+    const SimulationResult r = simulate(system, listed(requests), {});
+    // The first two parts of 512, from the second request on.
+    CHECK(test::near(r.prefix_hit_rate, 19.0 * 1024 / (20 * 1600)));
+    CHECK(r.pools[0].blocks_at_end == 0);
+    system.policy.keep_prefixes = false;
+    CHECK(simulate(system, listed(requests), {}).prefix_hit_rate == 0);
+    // A cache that holds two prompts, and three that take turns: each is gone when it comes again.
+    System small = one_replica("llama-3-8b", 1, "ideal");
+    small.pools[0].engine.memory.block_tokens.value = 16;
+    const Pool& p = small.pools[0];
+    const Capacity c = capacity(p.shard, p.hardware, p.engine, 1);
+    small.pools[0].hardware.memory.capacity.value =
+        c.ledger.weights + c.ledger.activations + c.ledger.runtime + 210 * (16 * token * growth(c.kv));
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+        for (std::size_t part = 0; part < 4; ++part) requests[i].prefix[part] = 10 * (i % 3) + part + 1;
+    }
+    const SimulationResult turns = simulate(small, listed(requests), {});
+    CHECK(turns.completed == 20);
+    CHECK(turns.prefix_hit_rate < 0.35);
+    CHECK(turns.pools[0].blocks_at_end == 0);
+}
+
+TEST_CASE("a simulation is the same every time and its statistics are bounded in memory", "[serving]") {
+    const System system = one_replica("llama-3-8b", 1);
+    const SimulationResult a = simulate(system, traffic(3000, 25, 800, 200, 7), {});
+    const SimulationResult b = simulate(system, traffic(3000, 25, 800, 200, 7), {});
+    CHECK(a.duration == b.duration);
+    CHECK(a.ttft.percentile(0.99) == b.ttft.percentile(0.99));
+    Distribution exact, binned;
+    std::mt19937_64 random(3);
+    std::vector<double> values;
+    for (int i = 0; i < 200000; ++i) {
+        values.push_back(std::lognormal_distribution<>(-4, 1)(random));
+        binned.add(values.back());
+    }
+    CHECK_FALSE(binned.exact());
+    std::sort(values.begin(), values.end());
+    for (const double share : {0.01, 0.5, 0.9, 0.99, 0.999}) {
+        const double truth = values[static_cast<std::size_t>(share * double(values.size())) - 1];
+        CHECK(test::near(binned.percentile(share), truth, Distribution::kBinWidth));
+    }
+}
+
+TEST_CASE("decoding is not disturbed by prompts when pools are apart", "[serving][physics]") {
+    System pools;
+    const Model model = test::model("llama-3-8b");
+    const Hardware h = test::hardware("h100-sxm");
+    const Engine e = test::engine("vllm");
+    pools.pools = {{PoolRole::prefill, shard(model, {}), h, e, 1},
+                   {PoolRole::decode, shard(model, {}), h, e, 1}};
+    pools.handover = Handover{"link", 40 * GB / second, Seconds(1e-5)};
+    System together;
+    together.pools = {{PoolRole::both, shard(model, {}), h, e, 2}};
+    const auto source = [] { return traffic(4000, 10, 2500, 120); };
+    const SimulationResult apart = simulate(pools, source(), {});
+    const SimulationResult beside = simulate(together, source(), {});
+    check_conservation(pools, source());
+    CHECK_FALSE(apart.saturated);
+    CHECK(apart.itl.percentile(0.9) < 0.5 * beside.itl.percentile(0.99));
+    // The cache moves while the prompt runs, so only its last layers are waited for.
+    CHECK(apart.transfer_mean > Seconds{});
+    CHECK(apart.transfer_mean < 5 * ms);
+    pools.handover->bandwidth = 0.5 * GB / second;
+    const SimulationResult slow = simulate(pools, source(), {});
+    CHECK((slow.saturated || slow.transfer_mean > 100 * apart.transfer_mean));
+}
