@@ -79,6 +79,10 @@ TEST_CASE("bad input is refused with its place, a suggestion and exit code 2", "
     replay_folder("tests/bad_input");
 }
 
-TEST_CASE("the README's commands print what the README says", "[transcripts]") {
+TEST_CASE("the README's and the documents' commands print what they say", "[transcripts]") {
     CHECK(replay(headroom::test::source("README.md")) > 0);
+    for (const auto& entry : fs::directory_iterator(headroom::test::source("docs"))) {
+        INFO(entry.path().string());
+        if (entry.path().extension() == ".md") replay(entry.path());
+    }
 }

@@ -8,7 +8,7 @@ namespace headroom {
 namespace {
 
 // Counts in windows of a length scatter by dispersion x mean; 2.33 deviations at 99 %.
-std::optional<Peak> peak_of(const PlanQuestion& q, const Load& load, const Plan& p) {
+std::optional<PeakLoad> peak_of(const PlanQuestion& q, const Load& load, const Plan& p) {
     if (!p.best || q.workload.rate <= Frequency{}) return std::nullopt;
     const Dispersion* chosen = nullptr;
     for (const Dispersion& d : q.workload.dispersion) {
@@ -17,7 +17,7 @@ std::optional<Peak> peak_of(const PlanQuestion& q, const Load& load, const Plan&
     if (chosen == nullptr) return std::nullopt;
     const double mean = q.workload.rate * chosen->window;  // requests in a window, as it came
     const double most = mean + 2.33 * std::sqrt(chosen->index * mean);
-    Peak peak{chosen->window, load.rate * (most / mean), 0};
+    PeakLoad peak{chosen->window, load.rate * (most / mean), 0};
     const Candidate& c = p.candidates[*p.best];
     for (const Group* g : {&c.decode, c.prefill ? &*c.prefill : nullptr}) {
         if (g == nullptr) continue;

@@ -36,7 +36,8 @@ std::string deployment_name(const Question& q) {
     const Deployment& d = q.deployment;
     std::string name = fmt::format("{} x {}", gpus(d), q.hardware.name);
     if (gpus(d) == 1) return name;
-    for (const auto& [what, degree] : {std::pair{"tp", d.tp}, {"pp", d.pp}, {"ep", d.ep}, {"dp", d.dp}}) {
+    for (const auto& [what, degree] :
+         {std::pair{"tp", d.tp}, {"pp", d.pp}, {"ep", d.ep}, {"dp", d.dp}, {"cp", d.cp}}) {
         if (degree > 1) name += fmt::format(", {} {}", what, degree);
     }
     return name;

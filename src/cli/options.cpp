@@ -42,6 +42,8 @@ void add_subject_options(CLI::App& app, Subject& s) {
     app.add_option("--pp", s.pp, "pipeline stages (default 1)");
     app.add_option("--ep", s.ep, "expert parallel degree, of the tp x dp GPUs (default 1)");
     app.add_option("--dp", s.dp, "data-parallel attention ranks (default 1)");
+    app.add_option("--cp", s.cp,
+                   "context parallel degree: a sequence's tokens are cut over so many GPUs (default 1)");
     add_output_options(app, s.output);
 }
 
@@ -219,7 +221,8 @@ Question load_question(const Subject& s, OptionFaults& faults) {
     const auto degree = [&](const char* option, const std::string& text) {
         return text.empty() ? 1 : static_cast<int>(parse_one_count(option, text, 1, 4096, faults));
     };
-    q.deployment = {degree("--tp", s.tp), degree("--pp", s.pp), degree("--ep", s.ep), degree("--dp", s.dp)};
+    q.deployment = {degree("--tp", s.tp), degree("--pp", s.pp), degree("--ep", s.ep), degree("--dp", s.dp),
+                    degree("--cp", s.cp)};
     faults.finish();
     for (const std::string& fault : deployment_faults(q.model, q.deployment)) faults.add("", fault);
     faults.finish();

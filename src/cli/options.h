@@ -32,7 +32,7 @@ struct Subject {
     Output output;
     std::string model, hw = "h100-sxm", engine = "vllm";
     std::string weights, kv;
-    std::string tp, pp, ep, dp;  ///< "": 1, or what a search chooses
+    std::string tp, pp, ep, dp, cp;  ///< "": 1, or what a search chooses
 };
 
 void add_output_options(CLI::App& app, Output& output);

@@ -74,7 +74,7 @@ std::optional<Seconds> parse_objective(const char* option, const std::string& te
 
 // A degree that was given is kept; when none was, all are searched.
 std::vector<Deployment> wanted_deployments(const Question& q, const Subject& s) {
-    const bool given = !(s.tp.empty() && s.pp.empty() && s.ep.empty() && s.dp.empty());
+    const bool given = !(s.tp.empty() && s.pp.empty() && s.ep.empty() && s.dp.empty() && s.cp.empty());
     return given ? std::vector{q.deployment} : std::vector<Deployment>{};
 }
 

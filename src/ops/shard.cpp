@@ -92,6 +92,7 @@ Shard shard(const Model& model, const Deployment& d) {
     result.deployment = d;
     Model whole = model;
     for (Layer& layer : whole.kinds) layer = shard_layer(layer, d);
+    whole.context_shards = d.cp;
     result.vocabulary = padded_vocabulary(model.vocabulary, d.tp) * d.tp;
     whole.vocabulary = padded_vocabulary(model.vocabulary, d.tp);
     // Layers are dealt out evenly, the first stages taking one more where they do not divide.
@@ -141,7 +142,10 @@ ModelKv kv_of(const Model& part) {
     ModelKv kv;
     const std::vector<int> counts = layers_per_kind(part);
     for (std::size_t i = 0; i < part.kinds.size(); ++i) {
-        if (counts[i] > 0) kv.push_back({kv_law(part.kinds[i].mixer, kv_format(part)), counts[i]});
+        if (counts[i] == 0) continue;
+        KvLaw law = kv_law(part.kinds[i].mixer, kv_format(part));
+        law.per_token /= part.context_shards;  // states are on every GPU
+        kv.push_back({law, counts[i]});
     }
     return kv;
 }

@@ -14,7 +14,7 @@ struct Context {
     const Model& part;
     const Deployment& deployment;
     const Batch& batch;
-    double rows;       // fresh tokens of this rank
+    double rows;       // fresh tokens that this GPU computes
     Bytes activation;  // bytes of one activation
 };
 
@@ -77,6 +77,40 @@ void add_expert_exchange(std::vector<Operator>& to, const Context& c, const Mixt
         {name, Collective{kind, c.rows * copies * width * c.activation / (d.ep > 1 ? d.tp : 1), ranks}, 1});
 }
 
+// Under context parallelism each GPU attends over its share of every sequence's cache, so a group counts for
+// 1 / cp.
+Batch share_of_context(const Context& c) {
+    Batch share = c.batch;
+    for (SequenceGroup& g : share.groups) g.sequences /= c.deployment.cp;
+    return share;
+}
+
+// A prompt's fresh tokens are cut over the cp GPUs; a decoded token is computed by all of them.
+double computed_rows(const Batch& batch, int cp) {
+    double rows = 0;
+    for (const SequenceGroup& g : batch.groups)
+        rows += g.sequences * (g.fresh >= cp ? g.fresh / cp : g.fresh);
+    return rows;
+}
+
+// The shares of the cache travel around the ring of cp GPUs while a prompt is attended; for a decoded token
+// the partial outputs of every head are gathered and merged instead.
+void add_context_exchange(std::vector<Operator>& to, const Context& c, const Layer& layer) {
+    const int cp = c.deployment.cp;
+    if (cp == 1 || std::holds_alternative<NoMixer>(layer.mixer)) return;
+    const BytesPerToken each = kv_law(layer.mixer, kv_format(c.part)).per_token;
+    Bytes ring, partial;
+    for (const SequenceGroup& g : c.batch.groups) {
+        if (g.fresh >= cp)
+            ring += g.sequences * Tokens((g.past + g.fresh) * (cp - 1) / cp) * each;
+        else
+            partial += g.sequences * g.fresh * static_cast<double>(c.part.hidden) * c.activation;
+    }
+    if (ring > Bytes{}) to.push_back({"ring (context)", Collective{CollectiveKind::send, ring, cp}, 1});
+    if (partial > Bytes{})
+        to.push_back({"all_gather (context)", Collective{CollectiveKind::all_gather, cp * partial, cp}, 1});
+}
+
 std::vector<Operator> layer_operators(const Context& c, const Layer& layer) {
     std::vector<Operator> all;
     const std::vector<Tensor> weights = layer_tensors(c.part, layer);
@@ -99,7 +133,10 @@ std::vector<Operator> layer_operators(const Context& c, const Layer& layer) {
     const auto* moe = std::get_if<MixtureOfExperts>(&layer.feed_forward);
     bool exchanged = false;
     for (const Operator& op : matmuls) {
-        if (op.name == output) all.insert(all.end(), cores.begin(), cores.end());
+        if (op.name == output) {
+            all.insert(all.end(), cores.begin(), cores.end());
+            add_context_exchange(all, c, layer);
+        }
         if (moe != nullptr && !exchanged && op.name == "experts.up") {
             add_expert_exchange(all, c, *moe, "dispatch");
             exchanged = true;
@@ -122,7 +159,8 @@ std::vector<Operator> layer_operators(const Context& c, const Layer& layer) {
 
 std::vector<Operator> step_operators(const Shard& shard, std::size_t stage, const Batch& batch) {
     const Model& part = shard.stages[stage];
-    const Context c{part, shard.deployment, batch, tokens(batch), Bytes(bits(part.activation) / 8)};
+    const Context c{part, shard.deployment, batch, computed_rows(batch, shard.deployment.cp),
+                    Bytes(bits(part.activation) / 8)};
     const double width = static_cast<double>(part.hidden);
     std::vector<Operator> all;
     if (shard.has_embedding[stage]) {

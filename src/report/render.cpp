@@ -70,7 +70,8 @@ Json envelope(const std::string& command, const Question& q) {
                       {"tp", d.tp},
                       {"pp", d.pp},
                       {"ep", d.ep},
-                      {"dp", d.dp}};
+                      {"dp", d.dp},
+                      {"cp", d.cp}};
     if (!q.echo.workload.empty()) json["inputs"]["workload"] = q.echo.workload;
     json["inputs"]["set"] = q.echo.set;
     return json;
