@@ -116,7 +116,8 @@ std::vector<Operator> layer_operators(const Context& c, const Layer& layer) {
     const std::vector<Tensor> weights = layer_tensors(c.part, layer);
     const std::vector<Operator> matmuls = products(c, layer, weights);
     const double width = static_cast<double>(c.part.hidden);
-    const std::vector<Operator> cores = core(layer.mixer, c.batch, {kv_format(c.part), c.part.activation});
+    const std::vector<Operator> cores =
+        core(layer.mixer, share_of_context(c), {kv_format(c.part), c.part.activation});
     const bool mixes = !std::holds_alternative<NoMixer>(layer.mixer);
     // The mixer's last product is its output projection: the core runs just before it.
     const std::vector<Tensor> mixer_weights = tensors(layer.mixer, c.part.hidden);
