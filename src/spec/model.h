@@ -49,7 +49,7 @@ struct SoftmaxAttention {
     bool sinks = false;         ///< one learned logit per head
     bool value_is_key = false;  ///< no value projection: keys serve as values (both are cached)
     bool shares_kv = false;     ///< reads an earlier layer's cache: projects and stores no keys and values
-    std::optional<Indexer> indexer;
+    std::optional<Indexer> indexer{};
 
     bool operator==(const SoftmaxAttention&) const = default;
 };
@@ -64,7 +64,7 @@ struct LatentAttention {
     int value_dim = 0;
     bool bias = false;
     OutputGate gate = OutputGate::none;
-    std::optional<Indexer> indexer;
+    std::optional<Indexer> indexer{};
 
     bool operator==(const LatentAttention&) const = default;
 };
