@@ -99,12 +99,16 @@ TEST_CASE("ignored modules keep 16 bits: by role, or in the layers that are name
     const Model n = experts(R"({"quant_method": "modelopt", "quant_algo": "NVFP4", "kv_cache_scheme":
         {"num_bits": 8, "type": "float"}, "ignore": ["model.layers.2.*", "model.layers.1.self_attn*"]})");
     CHECK(stored(n, Role::expert) == "nvfp4");
-    CHECK(n.layout == std::vector<int>{0, 1, 2, 3});
-    REQUIRE(n.kinds[1].formats);
-    CHECK(to_string((*n.kinds[1].formats)[Role::attention]) == "bf16");
-    CHECK(to_string((*n.kinds[1].formats)[Role::expert]) == "nvfp4");
-    CHECK(to_string((*n.kinds[2].formats)[Role::expert]) == "bf16");
-    CHECK(!n.kinds[3].formats);
+    const auto at = [&](std::size_t layer, Role role) {
+        return to_string(formats_of(n, n.kinds[static_cast<std::size_t>(n.layout[layer])])[role]);
+    };
+    CHECK(at(0, Role::attention) == "nvfp4");
+    CHECK(at(1, Role::attention) == "bf16");
+    CHECK(at(1, Role::expert) == "nvfp4");
+    CHECK(at(2, Role::attention) == "bf16");
+    CHECK(at(2, Role::expert) == "bf16");
+    CHECK(at(3, Role::attention) == "nvfp4");
+    CHECK(at(3, Role::expert) == "nvfp4");
     CHECK(n.kv_format == storage_format("fp8"));
 }
 
