@@ -73,6 +73,16 @@ TEST_CASE("sparse selection caches the indexer's keys beside the latent", "[phys
     CHECK(kv_law(latent, {}).per_token.base() == 1152 + 256);
 }
 
+TEST_CASE("compressed caches grow by their ratios, not by every token of every layer", "[physics]") {
+    // https://github.com/spark-arena/sparkrun/pull/247: DeepSeek-V4-Flash, 2 x 43 x 512 x 2 = 88064 is wrong
+    Model m = test::model("deepseek-v4-flash");
+    CHECK(kv_per_token(m) == 21 * (1024 + 132) / 4.0 + 20 * 1024 / 128.0);
+    CHECK(kv_per_token(m) < 88064 / 10.0);
+    // An engine measured 15467904 bytes set aside for each request with an FP8 cache
+    m.kv_format = storage_format("fp8");
+    CHECK(near(fixed_part(kv_of(m)).base(), 15467904, 0.05));
+}
+
 TEST_CASE("caches of blocks with scales are as large as llama.cpp makes them", "[physics]") {
     // https://github.com/KolosalAI/model-memory-calculator/issues/2: Llama-3.1-8B at 8192 tokens
     const Model m = test::model("llama-3.1-8b");
