@@ -217,6 +217,7 @@ struct Model {
     std::optional<StorageFormat>
         kv_format;  ///< what the config asks for; else the 16-bit type of the activations
     ElementType activation = ElementType::bf16;
+    int context_shards = 1;  ///< of one GPU's part: GPUs that a sequence's tokens are cut over
 
     bool operator==(const Model&) const = default;
 };
