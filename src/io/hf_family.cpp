@@ -108,8 +108,8 @@ void add_layers(Model& model, int count, const Layer& layer) {
 }
 
 std::vector<std::span<const HfFamily>> hf_families() {
-    return {hf_dense_families(),  hf_early_families(),  hf_expert_families(),
-            hf_latent_families(), hf_hybrid_families(), hf_gemma_families()};
+    return {hf_dense_families(),  hf_early_families(), hf_expert_families(),    hf_latent_families(),
+            hf_hybrid_families(), hf_gemma_families(), hf_compressed_families()};
 }
 
 std::int64_t useful_window(const Model& model, std::int64_t window) {

@@ -92,6 +92,7 @@ std::span<const HfFamily> hf_expert_families();
 std::span<const HfFamily> hf_latent_families();
 std::span<const HfFamily> hf_hybrid_families();
 std::span<const HfFamily> hf_gemma_families();
+std::span<const HfFamily> hf_compressed_families();
 
 /// All of them.
 std::vector<std::span<const HfFamily>> hf_families();

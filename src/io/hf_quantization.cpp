@@ -252,6 +252,13 @@ void read_quantization(JsonMap& root, JsonMap& decoder, const std::string& extra
         faults.finish();
         notes.emplace_back("stored as the hf_quant_config.json beside it says");
     }
+    // DeepSeek-V4 keeps its experts in 4 bits beside FP8.
+    const std::string experts = decoder.text({"expert_dtype"}, "");
+    if (experts == "fp4") {
+        rules.expert = named("mxfp4");
+    } else if (!experts.empty() && experts != "fp8") {
+        decoder.fault("expert_dtype", fmt::format("\"{}\" is not understood", experts));
+    }
     model.kv_format = rules.kv;
     if (!rules.rules.empty() && !root.any_fault()) apply_quantization(rules, type, model);
 }

@@ -19,6 +19,7 @@ struct QuantRules {
     std::vector<std::string> ignored;  ///< patterns of modules that stay in 16 bits
     bool head = false;                 ///< whether the head is quantized like any other product
     bool experts_only = false;
+    std::optional<StorageFormat> expert;  ///< routed experts, where they differ from the rules
     std::optional<StorageFormat> kv;
 };
 

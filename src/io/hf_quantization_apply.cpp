@@ -50,6 +50,8 @@ std::map<Role, std::vector<std::string>> modules_of(const Layer& layer, const st
                                   "self_attn.qkv_proj", "conv.in_proj"};
     else if (std::holds_alternative<LatentAttention>(layer.mixer))
         names[Role::attention] = {"self_attn.o_proj", "self_attn.kv_a_proj_with_mqa"};
+    else if (std::holds_alternative<CompressedAttention>(layer.mixer))
+        names[Role::attention] = {"attn.wq_b", "self_attn.wq_b"};
     else if (!std::holds_alternative<NoMixer>(layer.mixer))
         names[Role::attention] = {"self_attn.q_proj", "self_attn.qkv_proj", "mixer.q_proj", "attention.wqkv"};
     if (std::holds_alternative<DenseFeedForward>(layer.feed_forward))
@@ -104,6 +106,7 @@ class RuleBook {
             std::vector<std::string> modules;
             for (const std::string& name : names) modules.push_back(prefix + name);
             formats[role] = of(modules);
+            if (role == Role::expert && rules_.expert) formats[role] = *rules_.expert;
         }
         return formats;
     }

@@ -17,10 +17,6 @@ constexpr std::array kRefusals{
               "its cross-attention layers read the cache of an image, which requests do not describe"},
     HfRefusal{"rwkv", "RWKV's time mixing is none of the attention kinds that are modelled"},
     HfRefusal{"rwkv5", "RWKV's time mixing is none of the attention kinds that are modelled"},
-    HfRefusal{"deepseek_v4",
-              "its attention keeps a window beside caches compressed 4 and 128 times, which is not modelled"},
-    HfRefusal{"deepseek_ref",
-              "its attention keeps a window beside caches compressed 4 and 128 times, which is not modelled"},
     HfRefusal{"zamba2",
               "its attention blocks share weights between layers and read twice the model width, which is "
               "not modelled"},

@@ -2,6 +2,7 @@
 #include "io/json_reader.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include <fmt/core.h>
@@ -20,6 +21,9 @@ struct JsonMap::State {
 };
 
 namespace {
+
+// No size of a model comes near it, and it fits into an int.
+constexpr std::int64_t kMost = 1'000'000'000;
 
 std::string_view kind_name(JsonValue::Kind kind) {
     switch (kind) {
@@ -110,16 +114,16 @@ std::optional<std::int64_t> JsonMap::maybe_count(Names names, std::int64_t low) 
     if (member == nullptr) return std::nullopt;
     const JsonValue& v = member->value;
     std::optional<std::int64_t> whole = v.whole;
-    if (v.kind == JsonValue::Kind::number && !whole &&
-        v.number == static_cast<double>(static_cast<std::int64_t>(v.number)))
+    if (v.kind == JsonValue::Kind::number && !whole && std::abs(v.number) <= double(kMost) &&
+        v.number == std::floor(v.number))
         whole = static_cast<std::int64_t>(v.number);
     if (v.kind != JsonValue::Kind::number || !whole) {
         fault(member->key, fmt::format("a whole number is needed, not {}",
                                        v.kind == JsonValue::Kind::number ? "a fraction" : kind_name(v.kind)));
         return std::nullopt;
     }
-    if (*whole < low || *whole > 1'000'000'000'000) {
-        fault(member->key, fmt::format("{} is out of range; {} or more is allowed", *whole, low));
+    if (*whole < low || *whole > kMost) {
+        fault(member->key, fmt::format("{} is out of range; {} to {} is allowed", *whole, low, kMost));
         return std::nullopt;
     }
     return whole;

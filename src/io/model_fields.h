@@ -33,9 +33,9 @@ inline constexpr std::array kLinearKinds{
     std::pair{LinearKind::short_convolution, std::string_view("short_convolution")}};
 
 // `kind:` of attention and feed_forward, by the order of the variants' alternatives.
-inline constexpr std::array kMixerNames{std::string_view("none"), std::string_view("softmax"),
+inline constexpr std::array kMixerNames{std::string_view("none"),   std::string_view("softmax"),
                                         std::string_view("latent"), std::string_view("state_space"),
-                                        std::string_view("linear")};
+                                        std::string_view("linear"), std::string_view("compressed")};
 static_assert(kMixerNames.size() == std::variant_size_v<Mixer>);
 inline constexpr std::array kFeedForwardNames{std::string_view("none"), std::string_view("dense"),
                                               std::string_view("experts")};
@@ -113,6 +113,19 @@ void fields(Archive& f, const LinearAttention*) {
     f.optional("gate_rank", &LinearAttention::gate_rank);
     f.choice("state_type", &LinearAttention::state_type, kElementTypes);
     f.choice("conv_type", &LinearAttention::conv_type, kElementTypes);
+}
+
+template <class Archive>
+void fields(Archive& f, const CompressedAttention*) {
+    f.required("heads", &CompressedAttention::heads);
+    f.required("head_dim", &CompressedAttention::head_dim);
+    f.required("q_rank", &CompressedAttention::q_rank);
+    f.optional("output_groups", &CompressedAttention::output_groups);
+    f.required("output_rank", &CompressedAttention::output_rank);
+    f.required("window", &CompressedAttention::window);
+    f.optional("ratio", &CompressedAttention::ratio);
+    f.flag("overlap", &CompressedAttention::overlap);
+    f.group("indexer", &CompressedAttention::indexer);
 }
 
 template <class Archive>

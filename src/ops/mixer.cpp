@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/mixer.h"
 
+#include "ops/mixers/compressed_attention.h"
 #include "ops/mixers/latent_attention.h"
 #include "ops/mixers/linear_attention.h"
 #include "ops/mixers/softmax_attention.h"

@@ -49,7 +49,7 @@ struct SoftmaxAttention {
     bool sinks = false;         ///< one learned logit per head
     bool value_is_key = false;  ///< no value projection: keys serve as values (both are cached)
     bool shares_kv = false;     ///< reads an earlier layer's cache: projects and stores no keys and values
-    std::optional<Indexer> indexer;
+    std::optional<Indexer> indexer{};
 
     bool operator==(const SoftmaxAttention&) const = default;
 };
@@ -64,7 +64,7 @@ struct LatentAttention {
     int value_dim = 0;
     bool bias = false;
     OutputGate gate = OutputGate::none;
-    std::optional<Indexer> indexer;
+    std::optional<Indexer> indexer{};
 
     bool operator==(const LatentAttention&) const = default;
 };
@@ -107,12 +107,30 @@ struct LinearAttention {
     bool operator==(const LinearAttention&) const = default;
 };
 
+/// DeepSeek-V4: one vector per token serves all heads as key and as value. The last `window` tokens are kept
+/// whole; older ones as one vector for every `ratio` tokens.
+struct CompressedAttention {
+    int heads = 0;
+    int head_dim = 0;
+    int q_rank = 0;
+    int output_groups = 1;  ///< heads are projected in groups to `output_rank` each, then together
+    int output_rank = 0;
+    std::int64_t window = 0;
+    int ratio = 0;         ///< 0: nothing beyond the window
+    bool overlap = false;  ///< a compressed vector is made of two neighbouring stretches
+    std::optional<Indexer>
+        indexer{};  ///< chooses among the compressed vectors; its keys are compressed alike
+
+    bool operator==(const CompressedAttention&) const = default;
+};
+
 /// A layer without token mixing (hybrid layouts that list feed-forward layers by themselves).
 struct NoMixer {
     bool operator==(const NoMixer&) const = default;
 };
 
-using Mixer = std::variant<NoMixer, SoftmaxAttention, LatentAttention, StateSpace, LinearAttention>;
+using Mixer = std::variant<NoMixer, SoftmaxAttention, LatentAttention, StateSpace, LinearAttention,
+                           CompressedAttention>;
 
 /// A layer without a feed-forward part.
 struct NoFeedForward {
