@@ -19,8 +19,9 @@ struct Outcome {
 
 // stdout and stderr together, as a person sees them, run from the root of the source tree.
 Outcome run(const std::string& arguments) {
-    const std::string command = std::string("cd '") + HEADROOM_SOURCE_DIR + "' && NO_COLOR=1 '" +
-                                HEADROOM_PROGRAM + "' " + arguments + " 2>&1";
+    std::string command = "cd '" HEADROOM_SOURCE_DIR "' && NO_COLOR=1 '" HEADROOM_PROGRAM "' ";
+    command += arguments;
+    command += " 2>&1";
     Outcome outcome;
     FILE* pipe = popen(command.c_str(), "r");
     REQUIRE(pipe != nullptr);

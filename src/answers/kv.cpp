@@ -86,9 +86,9 @@ void add_notes(const Setting& s, KvAnswer& answer) {
     }
     for (const KvRow& r : answer.rows) {
         const ReplayResult& p = r.replayed;
-        if (p.refused > 0) {
+        if (p.refused > 0 && (&r == &answer.rows.front() || p.refused != first.refused)) {
             answer.notes.push_back(fmt::format(
-                "{}: {} of {} requests are too long for it", to_string(p.policy),
+                "{}: {} of {} requests are longer than it can ever hold", to_string(p.policy),
                 format_count(static_cast<double>(p.refused)), format_count(static_cast<double>(p.requests))));
         }
         if (!p.loaded) {
@@ -114,9 +114,7 @@ KvAnswer kv_waste(const Question& question, const KvRequest& request) {
     answer.ledger = room.ledger;
     answer.bytes_per_token = full_growth(room.kv);
     answer.region_tokens = request.region_tokens;
-    if (answer.region_tokens == 0 && answer.bytes_per_token > BytesPerToken{} && room.ledger.kv > Bytes{}) {
-        answer.region_tokens = static_cast<std::int64_t>((room.ledger.kv / answer.bytes_per_token).base());
-    }
+    if (answer.region_tokens == 0) answer.region_tokens = region_tokens(room.kv, room.ledger.kv);
     answer.held = held_tokens(request.open(), request.max_length);
     if (answer.region_tokens <= 0 || answer.held.requests == 0) return answer;
     const Setting setting{question, request, part, room.kv, answer};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "answers/limits.h"
 
+#include <algorithm>
+
 #include <fmt/core.h>
 
 namespace headroom {
@@ -39,14 +41,43 @@ std::optional<NearestFit> nearest_fit(const Question& q, double context) {
     return best;
 }
 
-LimitsAnswer limits(const Question& q, const std::vector<std::int64_t>& contexts) {
+namespace {
+
+std::vector<PolicyLimit> policy_limits(const Question& q, const Capacity& c,
+                                       const std::vector<Policy>& policies, std::int64_t context,
+                                       std::int64_t longest) {
+    std::vector<PolicyLimit> limits;
+    for (const Policy policy : policies) {
+        ReplayOptions o;
+        o.policy = policy;
+        o.block = c.block_tokens;
+        o.max_length = longest;
+        o.region = region_tokens(c.kv, c.ledger.kv);
+        if (policy == Policy::grouped || policy == Policy::grouped_keep) {
+            o.layout = page_layout(c.kv, c.block_tokens);
+            o.region = static_cast<std::int64_t>(std::max(0.0, c.ledger.kv.in(byte)));
+        }
+        limits.push_back(
+            {policy, q.deployment.dp * sequences_that_fit(o, std::max<std::int64_t>(1, context - 1),
+                                                          std::min<std::int64_t>(1, context - 1))});
+    }
+    return limits;
+}
+
+}  // namespace
+
+LimitsAnswer limits(const Question& q, const std::vector<std::int64_t>& contexts,
+                    const std::vector<Policy>& policies) {
     LimitsAnswer answer;
     answer.question = q;
     const Shard part = shard(q.model, q.deployment);
+    const std::int64_t longest =
+        std::max(q.model.max_context, *std::max_element(contexts.begin(), contexts.end()));
     for (const std::int64_t context : contexts) {
         const Capacity c = capacity(part, q.hardware, q.engine, static_cast<double>(context));
         if (answer.results.empty()) answer.capacity = c;
-        answer.results.push_back({context, c.max_sequences, c.per_sequence});
+        answer.results.push_back(
+            {context, c.max_sequences, c.per_sequence, policy_limits(q, c, policies, context, longest)});
     }
     const double first = static_cast<double>(contexts.front());
     answer.needs = bytes_needed(q, q.deployment, first);

@@ -3,6 +3,7 @@
 
 #include "answers/question.h"
 #include "memory/ledger.h"
+#include "memory/waste.h"
 
 #include <cstdint>
 #include <optional>
@@ -11,10 +12,17 @@
 
 namespace headroom {
 
+/// The batch that fits under one allocation policy.
+struct PolicyLimit {
+    Policy policy = Policy::paged;
+    std::int64_t max_sequences = 0;  ///< of the whole deployment
+};
+
 struct Limit {
     std::int64_t context = 0;
-    std::int64_t max_sequences = 0;  ///< of the whole deployment
-    Bytes bytes_per_sequence;        ///< on one GPU, as the engine sets them aside
+    std::int64_t max_sequences = 0;     ///< of the whole deployment
+    Bytes bytes_per_sequence;           ///< on one GPU, as the engine sets them aside
+    std::vector<PolicyLimit> policies;  ///< what fragmentation makes of it; empty when not asked
 };
 
 /// The change that makes a model fit: its command line, and what one GPU then needs.
@@ -33,7 +41,10 @@ struct LimitsAnswer {
     std::optional<NearestFit> nearest;  ///< when it does not fit
 };
 
-LimitsAnswer limits(const Question& question, const std::vector<std::int64_t>& contexts);
+/// `policies` are compared at each context; those that reserve do so for the longest context of the model
+/// (or the longest asked, when the model names none or less).
+LimitsAnswer limits(const Question& question, const std::vector<std::int64_t>& contexts,
+                    const std::vector<Policy>& policies = {});
 
 /// Device bytes that one sequence of `context` tokens needs on the fullest GPU under this engine.
 Bytes bytes_needed(const Question& question, const Deployment& deployment, double context);

@@ -3,6 +3,7 @@
 
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "cli/policies.h"
 #include "cli/workload_input.h"
 #include "report/kv.h"
 #include "spec/generate.h"
@@ -11,7 +12,6 @@
 #include <cstdio>
 
 #include <CLI/CLI.hpp>
-#include <fmt/core.h>
 #include <unistd.h>
 
 namespace headroom {
@@ -25,18 +25,8 @@ struct Options {
     bool share_prefixes = false;
 };
 
-std::vector<Policy> parse_policies(const Options& o, OptionFaults& faults) {
-    std::vector<std::string> names;
-    for (const auto& entry : kPolicies) names.emplace_back(entry.second);
-    std::vector<Policy> policies;
-    for (const std::string& name : split_list("--policy", o.policies, faults)) {
-        const auto found = std::find(names.begin(), names.end(), name);
-        if (found == names.end()) {
-            faults.add("--policy", fmt::format("\"{}\" is no policy", name), did_you_mean(name, names));
-        } else {
-            policies.push_back(kPolicies[static_cast<std::size_t>(found - names.begin())].first);
-        }
-    }
+std::vector<Policy> wanted_policies(const Options& o, OptionFaults& faults) {
+    std::vector<Policy> policies = parse_policies("--policy", o.policies, faults);
     const bool shared = std::find(policies.begin(), policies.end(), Policy::paged_shared) != policies.end();
     if (o.share_prefixes && !shared) policies.push_back(Policy::paged_shared);
     return policies;
@@ -73,7 +63,7 @@ Action add_kv(CLI::App& app) {
     return [o] {
         OptionFaults faults;
         KvRequest request;
-        request.policies = parse_policies(*o, faults);
+        request.policies = wanted_policies(*o, faults);
         request.blocks = parse_counts("--block", o->blocks, 1, 1 << 20, faults);
         request.max_length = parse_one_count("--max-len", o->max_length, 1, 1 << 30, faults);
         const auto count = [&](const char* option, const std::string& text) {

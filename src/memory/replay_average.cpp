@@ -5,18 +5,23 @@
 
 namespace headroom {
 
-// The models are asked once for every 1 % of batch, context and prompt, since there are millions of steps.
+// The models are asked once for every 1 % of batch, context and prompt (at the middle of that range), since
+// there are millions of steps.
 double ReplayAverage::duration(const ReplayStep& step) {
     if (!costs_.step) return 1;
-    const auto bin = [](double value) { return static_cast<std::int64_t>(100 * std::log(value + 1)); };
-    const auto sequences = static_cast<double>(step.sequences), live = static_cast<double>(step.live);
-    auto [decode, fresh] = step_time_.try_emplace(bin(sequences) * 65536 + bin(live), 0);
-    if (fresh) decode->second = costs_.step(sequences, live).base();
-    if (step.prefill <= 0 || !costs_.prefill) return decode->second;
-    auto [prefill, unknown] = prefill_time_.try_emplace(bin(step.prefill), 0);
-    // The time is kept per token, so that a bin's first prompt does not stand for all lengths in it.
-    if (unknown) prefill->second = costs_.prefill(step.prefill).base() / step.prefill;
-    return decode->second + prefill->second * step.prefill;
+    const auto bin = [](double value) {
+        return static_cast<std::int64_t>(std::lround(100 * std::log(value)));
+    };
+    const auto middle = [](std::int64_t of) { return std::exp(static_cast<double>(of) / 100); };
+    const std::int64_t sequences = bin(static_cast<double>(step.sequences)),
+                       live = bin(static_cast<double>(step.live));
+    auto [decode, fresh] = step_time_.try_emplace(sequences * 65536 + live, 0);
+    if (fresh) decode->second = costs_.step(middle(sequences), middle(live)).base();
+    if (step.prefill < 1 || !costs_.prefill) return decode->second;
+    const std::int64_t tokens = bin(step.prefill);
+    auto [prefill, unknown] = prefill_time_.try_emplace(tokens, 0);
+    if (unknown) prefill->second = costs_.prefill(middle(tokens)).base();
+    return decode->second + prefill->second;
 }
 
 void ReplayAverage::add(const ReplayStep& step) {

@@ -121,6 +121,13 @@ std::string explain(const WasteEstimate& estimate, const ReplayResult& r) {
     return text;
 }
 
+std::int64_t region_tokens(const ModelKv& kv, Bytes room) {
+    BytesPerToken each;
+    for (const KvLayers& part : kv) each += part.layers * part.law.per_token;
+    if (each <= BytesPerToken{} || room <= Bytes{}) return 0;
+    return static_cast<std::int64_t>((room / each).base());
+}
+
 std::int64_t sequences_that_fit(const ReplayOptions& o, std::int64_t prompt, std::int64_t output) {
     const Demand demand{prompt + output, prompt + output, prompt, nullptr};
     switch (o.policy) {
@@ -165,7 +172,7 @@ std::size_t best_block(std::span<const ReplayResult> results) {
     std::size_t best = 0;
     for (std::size_t i = 1; i < results.size(); ++i) {
         const double gain = merit(results[i]) - merit(results[best]);
-        const double noise = 0.001 * merit(results[best]);
+        const double noise = 0.005 * merit(results[best]);
         if (gain > noise || (gain > -noise && results[i].block > results[best].block)) best = i;
     }
     return best;

@@ -37,6 +37,10 @@ WasteEstimate estimate_waste(Policy policy, std::int64_t region, std::int64_t bl
 /// Why the replay differs from the estimate, in words with numbers.
 std::string explain(const WasteEstimate& estimate, const ReplayResult& replayed);
 
+/// Tokens that fit into `room` where every layer keeps every token, as an allocator that knows no windows
+/// sees it; 0 when nothing grows.
+std::int64_t region_tokens(const ModelKv& kv, Bytes room);
+
 /// Sequences of one length that an empty region takes at once under a policy (`options.region`, `block`,
 /// `max_length`, `layout`): how `limits` counts fragmentation.
 std::int64_t sequences_that_fit(const ReplayOptions& options, std::int64_t prompt, std::int64_t output);
@@ -50,7 +54,7 @@ std::vector<ReplayResult> sweep_blocks(const OpenRequests& open, const ReplayOpt
                                        std::span<const std::int64_t> blocks,
                                        const std::function<ReplayCosts(std::int64_t block)>& costs = {});
 
-/// Index of the best: by throughput where there is one, else by mean sequences; among equals (0.1 %) the
+/// Index of the best: by throughput where there is one, else by mean sequences; among equals (0.5 %) the
 /// largest block, which has the shortest tables.
 std::size_t best_block(std::span<const ReplayResult> results);
 

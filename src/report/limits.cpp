@@ -34,10 +34,16 @@ std::string text_of(const LimitsAnswer& a) {
         text += fmt::format("; {} blocks of {} = {} tokens", format_count(static_cast<double>(c.blocks)),
                             c.block_tokens, format_count(static_cast<double>(c.capacity_tokens)));
     text += ", per GPU\n\n";
-    Table table({"context", "KV per sequence", "sequences that fit"});
+    std::vector<std::string> header{"context", "KV per sequence", "sequences that fit"};
+    for (const PolicyLimit& p : a.results.front().policies) header.emplace_back(to_string(p.policy));
+    Table table(std::move(header));
     for (const Limit& l : a.results) {
-        table.add({format_count(static_cast<double>(l.context)), format_binary(l.bytes_per_sequence),
-                   format_count(static_cast<double>(l.max_sequences))});
+        std::vector<std::string> line{format_count(static_cast<double>(l.context)),
+                                      format_binary(l.bytes_per_sequence),
+                                      format_count(static_cast<double>(l.max_sequences))};
+        for (const PolicyLimit& p : l.policies)
+            line.push_back(format_count(static_cast<double>(p.max_sequences)));
+        table.add(std::move(line));
     }
     text += table.to_string();
     if (a.fits) return text;
@@ -78,6 +84,9 @@ Report report(const LimitsAnswer& a) {
         r.json["results"].push_back({{"context_tokens", limit.context},
                                      {"max_sequences", limit.max_sequences},
                                      {"kv_bytes_per_sequence", limit.bytes_per_sequence.in(byte)}});
+        for (const PolicyLimit& p : limit.policies) {
+            r.json["results"].back()["policies"][std::string(to_string(p.policy))] = p.max_sequences;
+        }
     }
     r.json["fits"] = a.fits;
     if (!a.fits) {
