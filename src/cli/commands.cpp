@@ -18,6 +18,7 @@ std::span<const Command> commands() {
         Command{"models", "models: list, show NAME, check PATH, import config.json", add_models},
         Command{"engines", "serving stacks: list, show NAME, check PATH", add_engines},
         Command{"workloads", "traffic: list, show NAME, check PATH, fit TRACE", add_workloads},
+        Command{"map", "a loop nest on a device: traffic at each level, time, best tiles", add_map},
         Command{"fit", "a device's ceilings from measured kernel tables", add_fit},
         Command{"validate", "predictions beside measurements", add_validate},
     };

@@ -17,6 +17,7 @@ Action add_simulate(CLI::App& app);
 Action add_kv(CLI::App& app);
 Action add_workloads(CLI::App& app);
 Action add_compare(CLI::App& app);
+Action add_map(CLI::App& app);
 Action add_fit(CLI::App& app);
 Action add_validate(CLI::App& app);
 

@@ -247,8 +247,8 @@ Placed place(const MappedComputation& nest, const Plan& plan, const MappingDevic
     return p;
 }
 
-KernelAnalysis analyse_kernel(const MappedComputation& nest, const Plan& plan, const MappingDevice& device,
-                              std::size_t kernel) {
+KernelAnalysis analyse_on_chip(const MappedComputation& nest, const Plan& plan, const MappingDevice& device,
+                               std::size_t kernel) {
     const Context c{nest, plan, device};
     KernelAnalysis k;
     k.name = nest.mapping.kernels[kernel].name;
@@ -263,10 +263,18 @@ KernelAnalysis analyse_kernel(const MappedComputation& nest, const Plan& plan, c
     count_operations(c, kernel, k);
     count_fills(c, kernel, k);
     count_operands(c, kernel, k);
-    count_hbm(c, kernel, k);
-    k.hbm_bytes = crossing(c, k.tensors, MemoryLevel::hbm);
     k.l2_bytes = crossing(c, k.tensors, MemoryLevel::l2);
     k.sram_traffic_bytes = crossing(c, k.tensors, MemoryLevel::sram);
+    expect_time(nest, device, kernel, k);
+    return k;
+}
+
+KernelAnalysis analyse_kernel(const MappedComputation& nest, const Plan& plan, const MappingDevice& device,
+                              std::size_t kernel) {
+    KernelAnalysis k = analyse_on_chip(nest, plan, device, kernel);
+    const Context c{nest, plan, device};
+    count_hbm(c, kernel, k);
+    k.hbm_bytes = crossing(c, k.tensors, MemoryLevel::hbm);
     expect_time(nest, device, kernel, k);
     return k;
 }

@@ -76,6 +76,10 @@ Analysis analyse(const MappedComputation& nest, const Plan& plan, const MappingD
 KernelAnalysis analyse_kernel(const MappedComputation& nest, const Plan& plan, const MappingDevice& device,
                               std::size_t kernel);
 
+/// The same without HBM, which is most of the effort: its expected time is a lower bound.
+KernelAnalysis analyse_on_chip(const MappedComputation& nest, const Plan& plan, const MappingDevice& device,
+                               std::size_t kernel);
+
 /// Whether a kernel's blocks have room on the device; the cheap part of the analysis.
 struct Placed {
     std::int64_t blocks = 1;

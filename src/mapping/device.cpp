@@ -8,10 +8,11 @@ namespace {
 
 // 32 banks of 4 bytes a clock and SM (CUDA C++ Programming Guide, shared memory).
 constexpr Bytes kSramPerClock{128};
-// One SM's port to L2 takes 64 bytes a clock at most; public latency and bandwidth studies of A100 and H100
-// reach about half of that when all SMs read.
-constexpr Bytes kL2PerClock{64};
-constexpr double kL2Share = 0.5;
+// One SM's port takes 64 bytes a clock at most; public latency and bandwidth studies of A100 and H100 reach
+// about half of that from memory.
+constexpr Bytes kPortPerClock{64};
+constexpr double kPortShare = 0.5;
+
 std::int64_t whole_bytes(const std::optional<Fact<Bytes>>& fact) {
     return fact ? static_cast<std::int64_t>(fact->value.base()) : 0;
 }
@@ -35,8 +36,9 @@ MappingDevice mapping_device(const Hardware& h) {
     d.registers_per_sm_bytes = whole_bytes(h.compute.registers_per_sm);
     d.hbm = h.memory.bandwidth.value;
     d.hbm_share = reach.memory;
-    d.l2_per_sm = kL2PerClock * h.compute.clock.value;
-    d.l2_share = kL2Share;
+    d.hbm_per_sm = kPortShare * kPortPerClock * h.compute.clock.value;
+    d.l2_per_sm = reach.product[static_cast<std::size_t>(ProductKind::Half)].tile_load;
+    if (d.l2_per_sm <= Bandwidth{}) d.l2_per_sm = kPortPerClock * h.compute.clock.value;
     d.sram_per_sm = kSramPerClock * h.compute.clock.value;
     d.matrix_share = reach.product[static_cast<std::size_t>(ProductKind::Half)].matrix;
     d.launch = reach.stream.launch;

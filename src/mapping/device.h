@@ -20,8 +20,8 @@ struct MappingDevice {
     std::int64_t registers_per_sm_bytes = 0;
     Bandwidth hbm;         ///< datasheet
     double hbm_share = 1;  ///< of it that is reached
-    Bandwidth l2_per_sm;   ///< between L2 and one SM, at most
-    double l2_share = 1;
+    Bandwidth hbm_per_sm;  ///< that one SM draws at most
+    Bandwidth l2_per_sm;   ///< operands that one SM takes in, as fitted to products
     Bandwidth sram_per_sm;
     FlopRate vector;          ///< fp32, all SMs
     double matrix_share = 1;  ///< of the dense peak that a full machine reaches

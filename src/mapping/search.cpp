@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <set>
 
 namespace headroom {
@@ -101,10 +102,19 @@ struct Score {
     auto operator<=>(const Score&) const = default;
 };
 
+// The loops over time in the order in which they stand: all that matters on the chip.
+void time_order(const Nest& n, std::vector<int>& order) {
+    for (const Loop& l : n.loops) {
+        if (l.over == LoopBinding::time) order.push_back(l.dimension);
+    }
+    for (const Nest& inner : n.body) time_order(inner, order);
+}
+
 // One kernel in all its orders.
 struct Variants {
     std::vector<std::size_t> factors;
-    std::vector<MappedComputation> nests;  // with every other kernel as it was
+    std::map<std::vector<int>, std::size_t> by_time;  // one variant for each order in time
+    std::vector<MappedComputation> nests;             // with every other kernel as it was
     std::vector<Plan> plans;
     std::map<Values, std::pair<Score, std::size_t>> best;  // by the values of its factors
 };
@@ -114,7 +124,7 @@ struct Search {
     const MappingDevice& device;
     SearchLimit limit;
     std::vector<Variants> kernels{};
-    std::map<std::pair<std::size_t, Values>, Seconds> bounds{};
+    std::map<std::pair<std::size_t, Values>, Seconds> bounds{}, on_chip{};
     SearchResult result{};
 
     Values own(std::size_t kernel, const Values& all) const {
@@ -141,6 +151,21 @@ struct Search {
         return bounds[key] = least;
     }
 
+    // The bound with traffic on the chip: that of the best order in time, whatever the order of blocks.
+    Seconds tight_bound(std::size_t kernel, const Values& all) {
+        const auto key = std::pair(kernel, own(kernel, all));
+        if (const auto found = on_chip.find(key); found != on_chip.end()) return found->second;
+        Variants& v = kernels[kernel];
+        std::optional<Seconds> least;
+        for (const auto& [order, i] : v.by_time) {
+            set(v.nests[i], all);
+            rebind(v.plans[i], v.nests[i].mapping);
+            const Seconds here = analyse_on_chip(v.nests[i], v.plans[i], device, kernel).expected;
+            least = least ? min(*least, here) : here;
+        }
+        return on_chip[key] = max(bound(kernel, all), least.value_or(Seconds{}));
+    }
+
     // The best order for these tiles; nothing when none is legal.
     std::pair<Score, std::size_t> score(std::size_t kernel, const Values& all) {
         Variants& v = kernels[kernel];
@@ -165,6 +190,9 @@ struct Search {
             const auto used = factors_of(nest.mapping.kernels[k].nest);
             v.factors.assign(used.begin(), used.end());
             for (Nest& order : orders(nest.mapping.kernels[k].nest)) {
+                std::vector<int> in_time;
+                time_order(order, in_time);
+                v.by_time.emplace(std::move(in_time), v.nests.size());
                 MappedComputation m = nest;
                 m.mapping.kernels[k].nest = std::move(order);
                 v.plans.push_back(make_plan(m));
@@ -191,7 +219,8 @@ struct Search {
 
     void run() {
         prepare();
-        std::vector<std::pair<Seconds, Values>> open;
+        // Tilings by their bound: first the cheap one, then the tight one, then analysed.
+        std::multimap<Seconds, std::pair<Values, bool>> open;
         std::int64_t orders_of_all = 1;
         for (const Variants& v : kernels) orders_of_all *= static_cast<std::int64_t>(v.nests.size());
         for (Values& values : tilings()) {
@@ -204,12 +233,10 @@ struct Search {
                 sum += least;
             }
             if (fits)
-                open.emplace_back(sum, std::move(values));
+                open.emplace(sum, std::pair(std::move(values), false));
             else
                 result.too_large += orders_of_all;
         }
-        std::stable_sort(open.begin(), open.end(),
-                         [](const auto& a, const auto& b) { return a.first < b.first; });
         Score best;
         Values chosen, given;
         const auto consider = [&](const Values& values) {
@@ -229,14 +256,22 @@ struct Search {
         bool given_fits = true;
         for (std::size_t k = 0; k < kernels.size(); ++k) given_fits &= bound(k, given) >= Seconds{};
         if (given_fits) consider(given);
-        std::size_t next = 0;
-        for (; next < open.size() && result.analysed < limit.analyses; ++next) {
-            if (result.found && open[next].first > best.time) break;
-            consider(open[next].second);
+        while (!open.empty() && result.analysed < limit.analyses) {
+            const Seconds least = open.begin()->first;
+            if (result.found && least > best.time) break;
+            auto [values, tight] = std::move(open.begin()->second);
+            open.erase(open.begin());
+            if (tight) {
+                consider(values);
+                continue;
+            }
+            Seconds sum;
+            for (std::size_t k = 0; k < kernels.size(); ++k) sum += tight_bound(k, values);
+            open.emplace(max(least, sum), std::pair(std::move(values), true));
         }
         if (!result.found) return;
-        result.proven = next == open.size() || open[next].first > best.time;
-        result.bound = result.proven ? best.time : open[next].first;
+        result.proven = open.empty() || open.begin()->first > best.time;
+        result.bound = result.proven ? best.time : open.begin()->first;
         result.gap = result.proven ? 0 : (best.time - result.bound) / best.time;
         finish(chosen);
     }

@@ -77,8 +77,8 @@ Part longest(const MappingDevice& device, const KernelAnalysis& k, Seconds produ
     const double even = evenness(device, k.blocks);
     std::vector<Part> parts{
         {products / device.matrix_share / even, "compute"},
-        {as_bytes(k.hbm_bytes) / (device.hbm_share * device.hbm), "memory"},
-        {as_bytes(k.l2_bytes) / (busy * device.l2_share * device.l2_per_sm), "l2"},
+        {as_bytes(k.hbm_bytes) / min(device.hbm_share * device.hbm, busy * device.hbm_per_sm), "memory"},
+        {as_bytes(k.l2_bytes) / (busy * device.l2_per_sm), "l2"},
         {as_bytes(k.sram_traffic_bytes) / (busy * device.sram_per_sm), "sram"},
     };
     // The vector peak counts a fused multiply-add as two.

@@ -81,3 +81,72 @@ TEST_CASE("no kernel is faster than its floor", "[mapping][physics]") {
         }
     }
 }
+
+TEST_CASE("with keys outside, partial results go out and back once per tile of keys", "[mapping][physics]") {
+    const std::int64_t S = 8192, d = 128, tiles = S / 128;
+    const MappedComputation nest = mapping("attention-flash-key-outer");
+    const Analysis a = analyse(nest, device("a100-sxm-80gb"));
+    using enum MemoryLevel;
+    CHECK(words(a, nest, "K", l2, true) == S * d);
+    CHECK(words(a, nest, "Q", l2, true) == tiles * S * d);
+    CHECK(words(a, nest, "A", l2, false) == tiles * S * d);
+    CHECK(words(a, nest, "A", l2, true) == (tiles - 1) * S * d + S * d);  // and once more to normalise
+    CHECK(a.product_flop == 4 * S * S * d);
+}
+
+TEST_CASE("what does not fit L2 is read again", "[mapping][physics]") {
+    // One head of 512k tokens: K and V are 268 MB, which an A100's waves read anew.
+    const std::int64_t S = 1 << 19, d = 128;
+    const MappedComputation nest = mapping("attention-flash", {{"S", "524288"}});
+    const Analysis a = analyse(nest, device("a100-sxm-80gb"));
+    const std::int64_t waves = a.kernels[0].waves;
+    REQUIRE(waves > 4);
+    CHECK(words(a, nest, "K", MemoryLevel::hbm, true) == waves * S * d);
+    CHECK(words(a, nest, "K", MemoryLevel::l2, true) == S / 128 * S * d);
+}
+
+TEST_CASE("a cached word is read once however many query heads share it", "[mapping][physics]") {
+    for (const auto& [name, heads] : {std::pair{"attention-decode-split", 32}, std::pair{"attention-gqa", 8},
+                                      std::pair{"attention-mqa", 1}, std::pair{"attention-paged", 32}}) {
+        INFO(name);
+        const MappedComputation nest = mapping(name);
+        const Analysis a = analyse(nest, device("h100-sxm"));
+        CHECK(words(a, nest, "K", MemoryLevel::hbm, true) == std::int64_t{4} * heads * 32768 * 128);
+        CHECK(a.product_flop == std::int64_t{4} * 4 * 32 * 32768 * 128);
+        CHECK(a.bound == "memory");
+    }
+}
+
+TEST_CASE("splitting the context fills the machine, and the merge costs less than it gains",
+          "[mapping][physics]") {
+    const Overrides one{{"b", "1"}};
+    const Analysis whole = analyse(mapping("attention-decode", one), device("h100-sxm"));
+    const Analysis split = analyse(mapping("attention-decode-split", one), device("h100-sxm"));
+    CHECK(whole.product_flop == split.product_flop);
+    CHECK(whole.kernels[0].blocks == 32);
+    CHECK(split.expected < whole.expected);
+    CHECK(split.hbm_bytes > whole.hbm_bytes);
+}
+
+TEST_CASE("fusing saves what it should in each pair", "[mapping][physics]") {
+    const MappingDevice h100 = device("h100-sxm");
+    for (const auto& [unfused, fused] :
+         {std::pair{"mlp-unfused", "mlp-fused"}, std::pair{"mlp-gated-unfused", "mlp-gated-fused"},
+          std::pair{"loss-unfused", "loss-fused"}, std::pair{"linear-attention-unfused", "linear-attention"},
+          std::pair{"convolution-unfused", "convolution"},
+          std::pair{"convolution-pair-unfused", "convolution-pair-fused"},
+          std::pair{"layernorm-product-unfused", "layernorm-product"}}) {
+        INFO(unfused);
+        const Analysis a = analyse(mapping(unfused), h100);
+        const Analysis b = analyse(mapping(fused), h100);
+        CHECK(a.product_flop == b.product_flop);
+        CHECK(b.hbm_bytes < a.hbm_bytes);
+        CHECK(b.hbm_bytes >= b.compulsory_bytes);
+    }
+    // Two passes over the hidden activations: written and read by the activation's own kernel.
+    const MappedComputation mlp = mapping("mlp-unfused");
+    CHECK(words(analyse(mlp, h100), mlp, "U", MemoryLevel::hbm, true) == std::int64_t{8192} * 14336);
+    CHECK(words(analyse(mapping("mlp-fused"), h100), mlp, "U", MemoryLevel::hbm, true) == 0);
+    // A wide output's partial sums cost more than the hidden activations that they save.
+    CHECK(analyse(mapping("mlp-fused-chain"), h100).expected > analyse(mlp, h100).expected);
+}

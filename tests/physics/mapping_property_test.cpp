@@ -218,7 +218,7 @@ TEST_CASE("the closed forms count what running the loops counts", "[mapping][phy
         MappingDevice device;
         device.sms = r.between(1, 4);
         device.hbm = Bandwidth(1);
-        device.l2_per_sm = device.sram_per_sm = Bandwidth(1);
+        device.hbm_per_sm = device.l2_per_sm = device.sram_per_sm = Bandwidth(1);
         const std::int64_t total_flop = product_flop(nest.computation);
         for (std::size_t k = 0; k < nest.mapping.kernels.size(); ++k) {
             // Room for nothing, for just the first wave, for half as much again, for two and for all.
