@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 namespace headroom {
 namespace {
@@ -42,7 +43,47 @@ Bytes runtime_bytes(const Engine& engine, int tp) {
 
 double whole_blocks(double tokens, double block) { return std::ceil(tokens / block) * block; }
 
+/// Tokens whose blocks a layer of this law holds while a sequence of `context` tokens runs.
+double held_tokens(const KvLaw& law, const Engine& engine, double context) {
+    const double cap = static_cast<double>(law.cap);
+    if (cap == 0) return context;
+    if (!engine.memory.window_admission) return std::min(context, cap);
+    // The window before a chunk, the chunk, and one block since a window seldom starts at a block's edge.
+    const double block = engine.memory.block_tokens.value;
+    const double reach = cap - 1 + engine.scheduler.max_batched_tokens.value;
+    return whole_blocks(std::min(reach, context), block) + block;
+}
+
 }  // namespace
+
+BlockPool block_pool(const ModelKv& kv, const Engine& engine) {
+    std::map<std::int64_t, int> layers;  // that grow, by window
+    BytesPerToken widest;
+    for (const KvLayers& part : kv) {
+        if (part.law.per_token <= BytesPerToken{}) continue;
+        layers[part.law.cap] += part.layers;
+        widest = max(widest, part.law.per_token);
+    }
+    BlockPool pool;
+    const Tokens tokens(engine.memory.block_tokens.value);
+    if (layers.empty()) return pool;
+    if (!engine.memory.window_admission || layers.size() == 1) {
+        for (const auto& [cap, count] : layers) pool.group_layers += count;
+        for (const KvLayers& part : kv) {
+            if (part.law.cap == 0 || layers.size() == 1)
+                pool.block += part.layers * (tokens * part.law.per_token);
+        }
+        return pool;
+    }
+    pool.group_layers = std::min_element(layers.begin(), layers.end(), [](const auto& a, const auto& b) {
+                            return a.second < b.second;
+                        })->second;
+    pool.groups = 0;
+    for (const auto& [cap, count] : layers)
+        pool.groups += (count + pool.group_layers - 1) / pool.group_layers;
+    pool.block = pool.group_layers * (tokens * widest);
+    return pool;
+}
 
 Ledger ledger(const Shard& shard, std::size_t stage, const Hardware& hardware, const Engine& engine) {
     Ledger l;
@@ -57,19 +98,20 @@ Ledger ledger(const Shard& shard, std::size_t stage, const Hardware& hardware, c
 
 Bytes admitted_bytes(const ModelKv& kv, const Engine& engine, double context) {
     const double block = engine.memory.block_tokens.value;
+    const BlockPool pool = block_pool(kv, engine);
     Bytes sum;
     for (const KvLayers& part : kv) {
-        double held = context;
-        const double cap = static_cast<double>(part.law.cap);
-        if (cap > 0 && engine.memory.window_admission) {
-            // The window before a chunk, the chunk, and one block since a window seldom starts at a block's
-            // edge.
-            const double reach = cap - 1 + engine.scheduler.max_batched_tokens.value;
-            held = reach < context ? whole_blocks(reach, block) + block : context;
-        } else if (cap > 0) {
-            held = std::min(context, cap);
-        }
-        sum += part.layers * (Tokens(whole_blocks(held, block)) * part.law.per_token + part.law.per_sequence);
+        sum += part.layers * part.law.per_sequence;
+        const double tokens = whole_blocks(held_tokens(part.law, engine, context), block);
+        if (pool.groups == 1) sum += part.layers * (Tokens(tokens) * part.law.per_token);
+    }
+    if (pool.groups == 1) return sum;
+    std::map<std::int64_t, int> layers;
+    for (const KvLayers& part : kv) layers[part.law.cap] += part.layers;
+    for (const auto& [cap, count] : layers) {
+        const double tokens = whole_blocks(held_tokens({.cap = cap}, engine, context), block);
+        const int groups = (count + pool.group_layers - 1) / pool.group_layers;
+        sum += groups * (tokens / block) * pool.block;
     }
     return sum;
 }
@@ -82,10 +124,11 @@ Capacity capacity(const Shard& shard, const Hardware& hardware, const Engine& en
         c.kv = kv_of(shard.stages[s]);
         c.block_tokens = static_cast<std::int64_t>(engine.memory.block_tokens.value);
         c.per_sequence = admitted_bytes(c.kv, engine, context);
-        const Bytes block = Tokens(static_cast<double>(c.block_tokens)) * growth(c.kv);
-        if (c.ledger.kv > Bytes{} && block > Bytes{}) {
-            c.blocks = static_cast<std::int64_t>(std::floor(c.ledger.kv / block));
-            c.capacity_tokens = c.blocks * c.block_tokens;
+        const BlockPool pool = block_pool(c.kv, engine);
+        c.groups = pool.groups;
+        if (c.ledger.kv > Bytes{} && pool.block > Bytes{}) {
+            c.blocks = static_cast<std::int64_t>(std::floor(c.ledger.kv / pool.block));
+            c.capacity_tokens = c.blocks / pool.groups * c.block_tokens;
         }
         if (c.ledger.kv > Bytes{} && c.per_sequence > Bytes{}) {
             // Rounding guard: a cache that holds n sequences exactly must say n.

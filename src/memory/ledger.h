@@ -24,12 +24,23 @@ struct Ledger {
 /// Of the stage with the least room for KV.
 Ledger ledger(const Shard& shard, std::size_t stage, const Hardware& hardware, const Engine& engine);
 
+/// How an engine lays out the cache of a model whose layers differ: each kind of layer is cut into groups of
+/// `group_layers` (the smaller count of a kind; a last group may be padded), all groups share one pool of
+/// blocks, and a block holds `block_tokens` tokens of one group. Alike layers are one group.
+struct BlockPool {
+    int group_layers = 0;
+    int groups = 1;
+    Bytes block;
+};
+BlockPool block_pool(const ModelKv& kv, const Engine& engine);
+
 /// KV of a whole deployment at one context.
 struct Capacity {
     Ledger ledger;  ///< of the stage that binds
     ModelKv kv;     ///< of one GPU of that stage
     std::int64_t block_tokens = 1;
-    std::int64_t blocks = 0;  ///< of the growing part, one GPU
+    std::int64_t blocks = 0;  ///< of the pool, one GPU
+    int groups = 1;           ///< groups of layers that share the pool
     std::int64_t capacity_tokens = 0;
     Bytes per_sequence;  ///< what the engine sets aside for one sequence of that context on one GPU
     std::int64_t max_sequences = 0;  ///< of the deployment: data-parallel ranks add up
