@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <set>
 
 namespace headroom {
 namespace {
@@ -43,10 +43,10 @@ Bytes runtime_bytes(const Engine& engine, int tp) {
 
 double whole_blocks(double tokens, double block) { return std::ceil(tokens / block) * block; }
 
-/// Tokens whose blocks a layer of this law holds while a sequence of `context` tokens runs.
-double held_tokens(const KvLaw& law, const Engine& engine, double context) {
-    const double cap = static_cast<double>(law.cap);
-    if (cap == 0) return context;
+/// Tokens whose blocks a layer with this window holds while a sequence of `context` tokens runs.
+double held_tokens(std::int64_t window, const Engine& engine, double context) {
+    if (window == 0) return context;
+    const double cap = static_cast<double>(window);
     if (!engine.memory.window_admission) return std::min(context, cap);
     // The window before a chunk, the chunk, and one block since a window seldom starts at a block's edge.
     const double block = engine.memory.block_tokens.value;
@@ -54,35 +54,33 @@ double held_tokens(const KvLaw& law, const Engine& engine, double context) {
     return whole_blocks(std::min(reach, context), block) + block;
 }
 
+/// Bytes that one token adds while no window is full.
+BytesPerToken all_tokens(const ModelKv& kv) {
+    BytesPerToken sum;
+    for (const KvLayers& part : kv) sum += part.layers * part.law.per_token;
+    return sum;
+}
+
+bool mixed_layers(const ModelKv& kv) {
+    std::set<std::pair<std::int64_t, bool>> kinds;
+    for (const KvLayers& part : kv) {
+        if (part.law.per_token > BytesPerToken{} || part.law.per_sequence > Bytes{})
+            kinds.emplace(part.law.cap, part.law.per_token > BytesPerToken{});
+    }
+    return kinds.size() > 1;
+}
+
 }  // namespace
 
-BlockPool block_pool(const ModelKv& kv, const Engine& engine) {
-    std::map<std::int64_t, int> layers;  // that grow, by window
-    BytesPerToken widest;
-    for (const KvLayers& part : kv) {
-        if (part.law.per_token <= BytesPerToken{}) continue;
-        layers[part.law.cap] += part.layers;
-        widest = max(widest, part.law.per_token);
-    }
-    BlockPool pool;
-    const Tokens tokens(engine.memory.block_tokens.value);
-    if (layers.empty()) return pool;
-    if (!engine.memory.window_admission || layers.size() == 1) {
-        for (const auto& [cap, count] : layers) pool.group_layers += count;
-        for (const KvLayers& part : kv) {
-            if (part.law.cap == 0 || layers.size() == 1)
-                pool.block += part.layers * (tokens * part.law.per_token);
-        }
-        return pool;
-    }
-    pool.group_layers = std::min_element(layers.begin(), layers.end(), [](const auto& a, const auto& b) {
-                            return a.second < b.second;
-                        })->second;
-    pool.groups = 0;
-    for (const auto& [cap, count] : layers)
-        pool.groups += (count + pool.group_layers - 1) / pool.group_layers;
-    pool.block = pool.group_layers * (tokens * widest);
-    return pool;
+PageLayout engine_layout(const ModelKv& kv, const Engine& engine) {
+    const auto block = static_cast<std::int64_t>(engine.memory.block_tokens.value);
+    if (engine.memory.window_admission && mixed_layers(kv)) return page_layout(kv, block);
+    PageLayout one;
+    one.block = block;
+    one.groups.push_back({});
+    const Bytes page = Tokens(static_cast<double>(block)) * (mixed_layers(kv) ? growth(kv) : all_tokens(kv));
+    one.page = static_cast<std::int64_t>(page.base());
+    return one;
 }
 
 Ledger ledger(const Shard& shard, std::size_t stage, const Hardware& hardware, const Engine& engine) {
@@ -98,20 +96,20 @@ Ledger ledger(const Shard& shard, std::size_t stage, const Hardware& hardware, c
 
 Bytes admitted_bytes(const ModelKv& kv, const Engine& engine, double context) {
     const double block = engine.memory.block_tokens.value;
-    const BlockPool pool = block_pool(kv, engine);
     Bytes sum;
-    for (const KvLayers& part : kv) {
-        sum += part.layers * part.law.per_sequence;
-        const double tokens = whole_blocks(held_tokens(part.law, engine, context), block);
-        if (pool.groups == 1) sum += part.layers * (Tokens(tokens) * part.law.per_token);
+    if (engine.memory.window_admission && mixed_layers(kv)) {
+        const PageLayout layout = engine_layout(kv, engine);
+        for (const PageGroup& group : layout.groups) {
+            const double tokens = held_tokens(group.window, engine, context);
+            const double pages = group.token > 0 ? std::ceil(tokens / static_cast<double>(layout.block))
+                                                 : 1;  // a state is a page
+            sum += pages * Bytes(static_cast<double>(layout.page));
+        }
+        return sum;
     }
-    if (pool.groups == 1) return sum;
-    std::map<std::int64_t, int> layers;
-    for (const KvLayers& part : kv) layers[part.law.cap] += part.layers;
-    for (const auto& [cap, count] : layers) {
-        const double tokens = whole_blocks(held_tokens({.cap = cap}, engine, context), block);
-        const int groups = (count + pool.group_layers - 1) / pool.group_layers;
-        sum += groups * (tokens / block) * pool.block;
+    for (const KvLayers& part : kv) {
+        const double tokens = whole_blocks(held_tokens(part.law.cap, engine, context), block);
+        sum += part.layers * (Tokens(tokens) * part.law.per_token + part.law.per_sequence);
     }
     return sum;
 }
@@ -124,11 +122,13 @@ Capacity capacity(const Shard& shard, const Hardware& hardware, const Engine& en
         c.kv = kv_of(shard.stages[s]);
         c.block_tokens = static_cast<std::int64_t>(engine.memory.block_tokens.value);
         c.per_sequence = admitted_bytes(c.kv, engine, context);
-        const BlockPool pool = block_pool(c.kv, engine);
-        c.groups = pool.groups;
-        if (c.ledger.kv > Bytes{} && pool.block > Bytes{}) {
-            c.blocks = static_cast<std::int64_t>(std::floor(c.ledger.kv / pool.block));
-            c.capacity_tokens = c.blocks / pool.groups * c.block_tokens;
+        const PageLayout layout = engine_layout(c.kv, engine);
+        c.groups = static_cast<int>(layout.groups.size());
+        c.block_tokens = layout.block;
+        if (c.ledger.kv > Bytes{} && layout.page > 0) {
+            c.blocks =
+                static_cast<std::int64_t>(std::floor(c.ledger.kv.base() / static_cast<double>(layout.page)));
+            c.capacity_tokens = c.blocks / c.groups * c.block_tokens;
         }
         if (c.ledger.kv > Bytes{} && c.per_sequence > Bytes{}) {
             // Rounding guard: a cache that holds n sequences exactly must say n.

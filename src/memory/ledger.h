@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "memory/grouped.h"
 #include "ops/shard.h"
 #include "spec/engine.h"
 #include "spec/hardware.h"
@@ -24,15 +25,9 @@ struct Ledger {
 /// Of the stage with the least room for KV.
 Ledger ledger(const Shard& shard, std::size_t stage, const Hardware& hardware, const Engine& engine);
 
-/// How an engine lays out the cache of a model whose layers differ: each kind of layer is cut into groups of
-/// `group_layers` (the smaller count of a kind; a last group may be padded), all groups share one pool of
-/// blocks, and a block holds `block_tokens` tokens of one group. Alike layers are one group.
-struct BlockPool {
-    int group_layers = 0;
-    int groups = 1;
-    Bytes block;
-};
-BlockPool block_pool(const ModelKv& kv, const Engine& engine);
+/// The layout of the pool that a model's layers share under this engine: one group where they are alike or
+/// the engine does not group them.
+PageLayout engine_layout(const ModelKv& kv, const Engine& engine);
 
 /// KV of a whole deployment at one context.
 struct Capacity {
