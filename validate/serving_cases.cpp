@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
+#include <limits>
 #include <map>
 
 #include <fmt/format.h>
@@ -54,11 +56,17 @@ void set_formats(ServingRun& run, const std::string& gemm) {
     if (gemm == "fp8_block") run.weights = "fp8-block128";
 }
 
+/// vLLM's rows without a version date from late 2025 (0.11 and before).
+std::string engine_profile(const std::string& backend, const std::string& version) {
+    if (backend != "vllm") return backend;
+    return version == "0.18.0" ? "vllm-0.19" : "vllm-0.10";
+}
+
 ServingRun run_of(const Cells& row) {
     ServingRun run;
     run.id = row.text("id");
-    run.engine = row.text("backend");
     run.version = row.text("backend_version");
+    run.engine = engine_profile(row.text("backend"), run.version);
     run.model = catalogue_name(row.text("model_path"));
     run.hardware = row.text("system") == "h200_sxm"   ? "h200"
                    : row.text("system") == "h100_sxm" ? "h100-sxm"
@@ -75,8 +83,57 @@ ServingRun run_of(const Cells& row) {
     run.deployment.ep = number_after(run.id, "_ep", 1);
     run.ttft = row.number("silicon_ttft_ms") * ms;
     run.tpot = row.number("silicon_tpot_ms") * ms;
+    if (run.version == "1.0.0rc3") run.waiting = 1;
     run.line = row.table.lines[row.row];
     return run;
+}
+
+/// Why a run is shown and not counted, or "".
+std::string doubt(const ServingRun& run, const ServingTimes&, std::map<std::string, int>& seen) {
+    const std::string key =
+        fmt::format("{} {} {} {} {} {} {} {}", run.engine, run.model, run.hardware, run.input, run.output,
+                    run.concurrency, run.tpot.base(), run.ttft.base());
+    const auto [at, fresh] = seen.emplace(key, run.line);
+    if (!fresh) return fmt::format("the same run as line {}", at->second);
+    if (run.disaggregated) return "";
+    if (run.ttft > run.output * run.tpot)
+        return "requests waited longer than they decoded: fewer than the stated number were decoding, by an "
+               "admission limit that the row does not give";
+    return "";
+}
+
+/// What a TPOT below the floor means, most likely.
+std::string floor_reason(const ServingRun& run) {
+    if (run.ttft > run.output * run.tpot)
+        return "faster than the floor of the stated concurrency: most requests were waiting, not decoding";
+    return "faster than the floor of the stated load: prompts were found in a prefix cache, or generation "
+           "stopped early";
+}
+
+/// Requests per client that serving benchmarks send; the first of each arrive together.
+constexpr double kRounds = 10;
+
+/// Half a step until the prompt is seen, the prompts before it, its own prefill beside the decoding batch,
+/// and the time outside the steps. Before it are: of the first round, when all clients start at once, half
+/// the others; later those that a queue with this utilisation holds (M/D/1).
+TimeEstimate first_token(const ServingRun& run, const Shard& parts, const Hardware& hardware,
+                         const Engine& engine, const Load& load, double batch, const TimeEstimate& step) {
+    const TimeEstimate own = prompt_time(parts, hardware, engine, load, batch, run.input);
+    const double budget = engine.scheduler.max_batched_tokens.value;
+    const double together = std::max(1.0, std::floor(budget / run.input));
+    const TimeEstimate many = prompt_time(parts, hardware, engine, load, 1, together * run.input);
+    const double busy = many.expected / together / (run.output * step.expected / batch);
+    const double rho = std::min(0.9, busy);
+    const double ahead = (batch - 1) / 2 / kRounds + std::min(batch / 2, rho / (2 * (1 - rho)));
+    TimeEstimate t = own;
+    t += 0.5 * step;
+    t += (ahead / together) * many;
+    t += (run.waiting / batch * run.output) * step;  // until the next slot is free
+    t.floor = own.floor;
+    t.low += Seconds(engine.time.per_request.low);
+    t.expected += Seconds(engine.time.per_request.expected);
+    t.high += Seconds(engine.time.per_request.high);
+    return t;
 }
 
 }  // namespace
@@ -119,8 +176,11 @@ ServingTimes serving_times(const ServingRun& run, const Model& model, const Hard
         static_cast<double>(capacity(parts, hardware, engine, run.input + run.output).max_sequences);
     t.saturated = run.concurrency > most;
     const double batch = std::max(1.0, std::min(run.concurrency, most));
-    t.tpot = mean_iteration(parts, hardware, engine, load, batch).time;
-    t.ttft = prompt_time(parts, hardware, engine, load, batch, run.input);
+    // A decoding pool of a disaggregated deployment never meets a prompt.
+    if (run.disaggregated) load.output = std::numeric_limits<double>::infinity();
+    const StepTime iteration = mean_iteration(parts, hardware, engine, load, batch);
+    t.tpot = iteration.time;
+    t.ttft = first_token(run, parts, hardware, engine, load, batch, iteration.time);
     return t;
 }
 
@@ -129,26 +189,48 @@ void add_serving(ValidateAnswer& answer, const std::vector<ServingRun>& runs, co
     std::map<std::string, Model> models;
     std::map<std::string, Hardware> devices;
     std::map<std::string, Engine> engines;
+    std::map<std::string, int> seen;
+    std::map<std::string, std::vector<std::size_t>> series;
     for (const ServingRun& run : runs) {
         if (models.count(run.model) == 0) models.emplace(run.model, profiles.model(run.model));
         if (devices.count(run.hardware) == 0) devices.emplace(run.hardware, profiles.hardware(run.hardware));
-        if (engines.count(run.engine) == 0) engines.emplace(run.engine, profiles.engine(run.engine));
+        const std::string engine = profiles.forced_engine.empty() ? run.engine : profiles.forced_engine;
+        if (engines.count(engine) == 0) engines.emplace(engine, profiles.engine(engine));
         const ServingTimes t =
-            serving_times(run, models.at(run.model), devices.at(run.hardware), engines.at(run.engine));
+            serving_times(run, models.at(run.model), devices.at(run.hardware), engines.at(engine));
         const std::string where = fmt::format("{}:{}", file, run.line);
-        const std::string mode = run.disaggregated ? " disaggregated" : "";
+        const std::string doubtful = doubt(run, t, seen);
         const auto add = [&](const char* what, const TimeEstimate& predicted, Seconds measured) {
             MeasuredCase c;
             c.name = run.id;
-            c.group = run.engine + mode + " " + what;
+            c.group = fmt::format("{}{} {} {}", run.engine, run.disaggregated ? " disaggregated" : "",
+                                  run.model, what);
             c.where = where;
             c.predicted = predicted;
             c.measured = measured;
             c.error = predicted.expected / measured - 1;
+            c.not_counted = doubtful;
+            if (measured < predicted.floor) c.refused = floor_reason(run);
             answer.cases.push_back(std::move(c));
         };
+        series[run.engine + run.version + run.model + (run.disaggregated ? "d" : "")].push_back(
+            answer.cases.size());
         add("TPOT", t.tpot, run.tpot);
         add("TTFT", t.ttft, run.ttft);
+        if (t.saturated || run.disaggregated)
+            answer.cases.back().not_counted = "above saturation: prompts wait for room";
+    }
+    for (const auto& [name, members] : series) {
+        const auto beaten = std::count_if(members.begin(), members.end(),
+                                          [&](std::size_t i) { return !answer.cases[i].refused.empty(); });
+        if (static_cast<double>(beaten) <= kMostBelowFloor * static_cast<double>(members.size())) continue;
+        for (const std::size_t i : members) {
+            for (MeasuredCase* c : {&answer.cases[i], &answer.cases[i + 1]}) {
+                if (c->refused.empty())
+                    c->not_counted =
+                        fmt::format("{} of {} runs of this series beat the floor", beaten, members.size());
+            }
+        }
     }
 }
 

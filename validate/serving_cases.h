@@ -21,6 +21,7 @@ struct ServingRun {
     std::string weights;  ///< format asked for beyond the model's own config; "" where the config says it
     std::string kv;
     bool disaggregated = false;
+    double waiting = 0;      ///< requests in flight beyond the slots of the engine
     double input = 0;        ///< tokens of a prompt
     double output = 0;       ///< tokens generated
     double concurrency = 0;  ///< requests in flight
@@ -34,11 +35,16 @@ struct ServingRun {
 /// nothing if the header is another. What the columns turn out to mean:
 /// - where `moe_tp_size` and `moe_ep_size` both say the degree, `tp_size` (or `attention_dp_size`) holds
 ///   their product; the row's identifier has the degrees as run;
+/// - in TensorRT-LLM's 1.0.0rc3 rows TTFT grows with the output as if one request always waited for a slot;
 /// - `nvfp4` of gpt-oss is the mxfp4 of its own config (Hopper has no fp4 units).
 std::optional<std::vector<ServingRun>> serving_runs(const CsvTable& table, const std::string& file);
 
 /// "meta-llama/Llama-3.1-8B-Instruct-FP8" is the model "llama-3.1-8b"; how it is stored is said apart.
 std::string catalogue_name(const std::string& path);
+
+/// A series of runs (one engine version and model) of which more than this share beats the floor is not
+/// believed at all.
+inline constexpr double kMostBelowFloor = 0.1;
 
 /// Predictions of a run.
 struct ServingTimes {

@@ -79,4 +79,23 @@ struct FitAnswer {
     std::string yaml;  ///< the parts for the data files
 };
 
+struct EngineParameter {
+    std::string name;
+    double low = 0;  ///< seconds; the span of the fits that leave a model or a device out
+    double expected = 0;
+    double high = 0;
+};
+
+/// An engine's host times from served runs.
+struct EngineFitAnswer {
+    std::string engine;
+    int rows = 0;
+    std::vector<EngineParameter> parameters;
+    double overlap = 1;
+    ErrorSummary tpot, ttft;  ///< of the rows that were fitted
+    ErrorSummary tpot_other_model, ttft_other_model;
+    ErrorSummary tpot_other_device, ttft_other_device;
+    std::string yaml;  ///< the `time:` part
+};
+
 }  // namespace headroom

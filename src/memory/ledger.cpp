@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 namespace headroom {
 namespace {
@@ -42,7 +43,45 @@ Bytes runtime_bytes(const Engine& engine, int tp) {
 
 double whole_blocks(double tokens, double block) { return std::ceil(tokens / block) * block; }
 
+/// Tokens whose blocks a layer with this window holds while a sequence of `context` tokens runs.
+double held_tokens(std::int64_t window, const Engine& engine, double context) {
+    if (window == 0) return context;
+    const double cap = static_cast<double>(window);
+    if (!engine.memory.window_admission) return std::min(context, cap);
+    // The window before a chunk, the chunk, and one block since a window seldom starts at a block's edge.
+    const double block = engine.memory.block_tokens.value;
+    const double reach = cap - 1 + engine.scheduler.max_batched_tokens.value;
+    return whole_blocks(std::min(reach, context), block) + block;
+}
+
+/// Bytes that one token adds while no window is full.
+BytesPerToken all_tokens(const ModelKv& kv) {
+    BytesPerToken sum;
+    for (const KvLayers& part : kv) sum += part.layers * part.law.per_token;
+    return sum;
+}
+
+bool mixed_layers(const ModelKv& kv) {
+    std::set<std::pair<std::int64_t, bool>> kinds;
+    for (const KvLayers& part : kv) {
+        if (part.law.per_token > BytesPerToken{} || part.law.per_sequence > Bytes{})
+            kinds.emplace(part.law.cap, part.law.per_token > BytesPerToken{});
+    }
+    return kinds.size() > 1;
+}
+
 }  // namespace
+
+PageLayout engine_layout(const ModelKv& kv, const Engine& engine) {
+    const auto block = static_cast<std::int64_t>(engine.memory.block_tokens.value);
+    if (engine.memory.window_admission && mixed_layers(kv)) return page_layout(kv, block);
+    PageLayout one;
+    one.block = block;
+    one.groups.push_back({});
+    const Bytes page = Tokens(static_cast<double>(block)) * (mixed_layers(kv) ? growth(kv) : all_tokens(kv));
+    one.page = static_cast<std::int64_t>(page.base());
+    return one;
+}
 
 Ledger ledger(const Shard& shard, std::size_t stage, const Hardware& hardware, const Engine& engine) {
     Ledger l;
@@ -58,18 +97,19 @@ Ledger ledger(const Shard& shard, std::size_t stage, const Hardware& hardware, c
 Bytes admitted_bytes(const ModelKv& kv, const Engine& engine, double context) {
     const double block = engine.memory.block_tokens.value;
     Bytes sum;
-    for (const KvLayers& part : kv) {
-        double held = context;
-        const double cap = static_cast<double>(part.law.cap);
-        if (cap > 0 && engine.memory.window_admission) {
-            // The window before a chunk, the chunk, and one block since a window seldom starts at a block's
-            // edge.
-            const double reach = cap - 1 + engine.scheduler.max_batched_tokens.value;
-            held = reach < context ? whole_blocks(reach, block) + block : context;
-        } else if (cap > 0) {
-            held = std::min(context, cap);
+    if (engine.memory.window_admission && mixed_layers(kv)) {
+        const PageLayout layout = engine_layout(kv, engine);
+        for (const PageGroup& group : layout.groups) {
+            const double tokens = held_tokens(group.window, engine, context);
+            const double pages = group.token > 0 ? std::ceil(tokens / static_cast<double>(layout.block))
+                                                 : 1;  // a state is a page
+            sum += pages * Bytes(static_cast<double>(layout.page));
         }
-        sum += part.layers * (Tokens(whole_blocks(held, block)) * part.law.per_token + part.law.per_sequence);
+        return sum;
+    }
+    for (const KvLayers& part : kv) {
+        const double tokens = whole_blocks(held_tokens(part.law.cap, engine, context), block);
+        sum += part.layers * (Tokens(tokens) * part.law.per_token + part.law.per_sequence);
     }
     return sum;
 }
@@ -82,10 +122,13 @@ Capacity capacity(const Shard& shard, const Hardware& hardware, const Engine& en
         c.kv = kv_of(shard.stages[s]);
         c.block_tokens = static_cast<std::int64_t>(engine.memory.block_tokens.value);
         c.per_sequence = admitted_bytes(c.kv, engine, context);
-        const Bytes block = Tokens(static_cast<double>(c.block_tokens)) * growth(c.kv);
-        if (c.ledger.kv > Bytes{} && block > Bytes{}) {
-            c.blocks = static_cast<std::int64_t>(std::floor(c.ledger.kv / block));
-            c.capacity_tokens = c.blocks * c.block_tokens;
+        const PageLayout layout = engine_layout(c.kv, engine);
+        c.groups = static_cast<int>(layout.groups.size());
+        c.block_tokens = layout.block;
+        if (c.ledger.kv > Bytes{} && layout.page > 0) {
+            c.blocks =
+                static_cast<std::int64_t>(std::floor(c.ledger.kv.base() / static_cast<double>(layout.page)));
+            c.capacity_tokens = c.blocks / c.groups * c.block_tokens;
         }
         if (c.ledger.kv > Bytes{} && c.per_sequence > Bytes{}) {
             // Rounding guard: a cache that holds n sequences exactly must say n.

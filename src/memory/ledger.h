@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "memory/grouped.h"
 #include "ops/shard.h"
 #include "spec/engine.h"
 #include "spec/hardware.h"
@@ -24,12 +25,17 @@ struct Ledger {
 /// Of the stage with the least room for KV.
 Ledger ledger(const Shard& shard, std::size_t stage, const Hardware& hardware, const Engine& engine);
 
+/// The layout of the pool that a model's layers share under this engine: one group where they are alike or
+/// the engine does not group them.
+PageLayout engine_layout(const ModelKv& kv, const Engine& engine);
+
 /// KV of a whole deployment at one context.
 struct Capacity {
     Ledger ledger;  ///< of the stage that binds
     ModelKv kv;     ///< of one GPU of that stage
     std::int64_t block_tokens = 1;
-    std::int64_t blocks = 0;  ///< of the growing part, one GPU
+    std::int64_t blocks = 0;  ///< of the pool, one GPU
+    int groups = 1;           ///< groups of layers that share the pool
     std::int64_t capacity_tokens = 0;
     Bytes per_sequence;  ///< what the engine sets aside for one sequence of that context on one GPU
     std::int64_t max_sequences = 0;  ///< of the deployment: data-parallel ranks add up

@@ -18,6 +18,13 @@ Seconds slower(Seconds host, Seconds device) {
         std::pow(std::pow(host.base(), sharpness) + std::pow(device.base(), sharpness), 1 / sharpness));
 }
 
+/// The smallest call was timed with its kernels issued one by one; inside a graph each follows the other
+/// sooner.
+Seconds launch_time(const MlaShape& s, const Ceilings& ceilings, Seconds issued) {
+    const StreamCeilings& c = ceilings.stream;
+    return s.host_issued || c.issue <= c.launch ? issued : (c.launch / c.issue) * issued;
+}
+
 void issue(KernelTime& t, const MlaShape& s, const MlaCeilings& c, Seconds host) {
     if (s.host_issued && host > Seconds()) {
         t.total = slower(host + (s.host_issued8 ? c.host8 : Seconds()), t.total);
@@ -38,7 +45,7 @@ KernelTime mla_decode_time(const MlaShape& s, const Ceilings& ceilings) {
                           std::min(1.0, c.decode_heads / (s.heads * s.query_tokens)) * latent_tile *
                           (latent + s.rank) * flop / ceilings.peaks.matrix16 * sms;
     KernelTime t;
-    t.launch = c.decode_launch;
+    t.launch = launch_time(s, ceilings, c.decode_launch);
     t.compute = std::ceil(blocks * splits / sms) *
                 (c.decode_block + std::ceil(tiles / splits) * max(least, c.decode_tile * (latent / 576)));
     t.memory = s.sequences * s.context * latent * s.cache_element * byte / ceilings.memory_rate();
@@ -64,7 +71,7 @@ KernelTime mla_prefill_time(const MlaShape& s, const Ceilings& ceilings) {
     const Seconds tile = 2 * rows_tile * columns * (qk + s.v_dim) * flop / (rate / sms);
 
     KernelTime t;
-    t.launch = c.prefill_launch;
+    t.launch = launch_time(s, ceilings, c.prefill_launch);
     t.compute = max(full * tile, std::ceil(s.sequences * s.heads * row_tiles / sms) * mean * tile);
     const double tokens = s.sequences * s.query_tokens;
     const Bytes bytes = tokens * s.heads * (2 * qk + 2 * s.v_dim) * 2 * byte;

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "answers/measured.h"
+#include "spec/engine.h"
+#include "validate/serving_cases.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace headroom {
+
+/// A run with what it ran on.
+struct ServedCase {
+    const ServingRun* run = nullptr;
+    const Model* model = nullptr;
+    const Hardware* hardware = nullptr;
+};
+
+/// Fits the host times of an engine to TPOT, then the time of a request outside its steps to TTFT.
+Engine fit_engine_time(const std::vector<ServedCase>& cases, const Engine& start);
+
+/// The fit on all runs of an engine, and the errors on what a fit without one model, or without one device,
+/// says of it. The interval of each parameter is what those fits span.
+EngineFitAnswer fit_engine(const std::string& engine, const std::vector<ServingRun>& runs,
+                           const Profiles& profiles);
+
+}  // namespace headroom
