@@ -197,6 +197,12 @@ std::vector<Case> calibration_cases(std::size_t memory_bytes) {
                 prefill(CaseKind::kFlashAttention, DType::kBf16, 2, 16, 16, dim, 4096, 4096, causal));
         }
     }
+    // Fewer blocks than the device holds, and a chunk behind a cached context.
+    for (const int dim : {64, 128, 256}) {
+        cases.push_back(prefill(CaseKind::kFlashAttention, DType::kBf16, 1, 16, 16, dim, 512, 512, true));
+        cases.push_back(prefill(CaseKind::kFlashAttention, DType::kBf16, 1, 32, 8, dim, 512, 4096, true));
+        cases.push_back(prefill(CaseKind::kFlashAttention, DType::kBf16, 1, 32, 8, dim, 2048, 2048, false));
+    }
     for (const int tokens : {1024, 4096}) {
         cases.push_back(
             prefill(CaseKind::kStandardAttention, DType::kFp16, 1, 8, 8, 128, tokens, tokens, false));
