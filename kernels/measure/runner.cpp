@@ -197,8 +197,8 @@ PreparedCase prepare_paged(const Case& c, const DataPool& pool, const DecodePlan
     const auto& lengths = plan->shape().lengths;
     const std::size_t block_values = product({c.kv_heads, c.block_tokens, c.head_dim});
     const std::size_t block_bytes = block_values * size_of(c.dtype);
-    const std::size_t half = carver.left() / 2 / block_bytes * block_bytes;
-    const auto pool_blocks = std::min<std::size_t>(half / block_bytes, 1u << 24);
+    // A block's keys and values lie side by side, as serving engines have them.
+    const auto pool_blocks = std::min<std::size_t>(carver.left() / (2 * block_bytes), 1u << 24);
     const auto needed = static_cast<std::size_t>(blocks_needed(lengths, c.block_tokens, 0));
     HEADROOM_REQUIRE(needed <= pool_blocks, "the case does not fit the data pool");
     prepared.rotation =
@@ -208,9 +208,9 @@ PreparedCase prepare_paged(const Case& c, const DataPool& pool, const DecodePlan
         all.insert(all.end(), lengths.begin(), lengths.end());
     const auto table = make_block_table(all, c.block_tokens, static_cast<int>(pool_blocks), 0, 1, 4242);
     auto entries = std::make_shared<DeviceBuffer>(upload(table.entries));
-    void* keys = carver.take(half);
-    void* values = at(keys, half);
-    const CacheStrides strides{static_cast<std::int64_t>(block_values),
+    void* keys = carver.take(2 * block_bytes * pool_blocks);
+    void* values = at(keys, block_bytes);
+    const CacheStrides strides{2 * static_cast<std::int64_t>(block_values),
                                std::int64_t{c.block_tokens} * c.head_dim, c.head_dim};
     const float scale = 1.0f / std::sqrt(static_cast<float>(c.head_dim));
     const auto copies = static_cast<std::size_t>(prepared.rotation);

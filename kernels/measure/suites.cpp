@@ -168,6 +168,24 @@ std::vector<Case> calibration_cases(std::size_t memory_bytes) {
                                    batch, context));
         }
     }
+    // Other widths of head and group, and uneven lengths.
+    const auto paged = [&](int query_heads, int kv_heads, int head_dim, int batch, int context, bool ragged) {
+        cases.push_back(decode(CaseKind::kPagedDecodeAttention, DType::kBf16, query_heads, kv_heads, head_dim,
+                               batch, context, 16, ragged));
+    };
+    for (const int head_dim : {64, 256}) {
+        paged(32, 8, head_dim, 2, 2048, false);
+        paged(32, 8, head_dim, 32, 512, false);
+        paged(32, 8, head_dim, 32, 4096, false);
+    }
+    for (const int head_dim : {64, 128, 256}) paged(64, 1, head_dim, 4, 2048, false);
+    paged(64, 1, 128, 16, 1024, false);
+    paged(64, 1, 128, 64, 16384, false);
+    paged(16, 2, 128, 8, 512, false);
+    for (const auto& [batch, context] : {std::pair{4, 1024}, {8, 4096}, {32, 1024}, {128, 512}}) {
+        paged(32, 8, 128, batch, context, true);
+    }
+    paged(64, 1, 128, 8, 4096, true);
     for (const auto& [batch, context] : {std::pair{1, 4096}, {8, 8192}, {64, 4096}}) {
         cases.push_back(decode(CaseKind::kDecodeAttention, DType::kBf16, 32, 8, 128, batch, context));
     }
@@ -179,6 +197,12 @@ std::vector<Case> calibration_cases(std::size_t memory_bytes) {
                 prefill(CaseKind::kFlashAttention, DType::kBf16, 2, 16, 16, dim, 4096, 4096, causal));
         }
     }
+    // Fewer blocks than the device holds, and a chunk behind a cached context.
+    for (const int dim : {64, 128, 256}) {
+        cases.push_back(prefill(CaseKind::kFlashAttention, DType::kBf16, 1, 16, 16, dim, 512, 512, true));
+        cases.push_back(prefill(CaseKind::kFlashAttention, DType::kBf16, 1, 32, 8, dim, 512, 4096, true));
+        cases.push_back(prefill(CaseKind::kFlashAttention, DType::kBf16, 1, 32, 8, dim, 2048, 2048, false));
+    }
     for (const int tokens : {1024, 4096}) {
         cases.push_back(
             prefill(CaseKind::kStandardAttention, DType::kFp16, 1, 8, 8, 128, tokens, tokens, false));
@@ -188,6 +212,11 @@ std::vector<Case> calibration_cases(std::size_t memory_bytes) {
         cases.push_back(weights(DType::kBf16, batch, 4096, 4096));
         cases.push_back(weights(DType::kBf16, batch, 8192, 8192));
         cases.push_back(weights(DType::kFp8E4M3, batch, 8192, 8192));
+    }
+    for (const int batch : {4, 64, 256, 512}) {
+        cases.push_back(weights(DType::kBf16, batch, 2048, 6144));
+        cases.push_back(weights(DType::kFp8E4M3, batch, 4096, 4096));
+        cases.push_back(weights(DType::kBf16, batch, 12288, 4096));
     }
     return that_fit(std::move(cases), memory_bytes);
 }
