@@ -96,7 +96,10 @@ StepCosts::StepCosts(const Shard& shard, const Hardware& hardware, const Engine&
 StepCost StepCosts::evaluate(const Batch& batch) const {
     ++evaluations_;
     const StepTime t = step_time(shard_, batch, hardware_, engine_);
-    return {t.time.expected.base(), t.slowest_stage.base()};
+    double sequences = 0;  // the host's part of a step is not repeated in each stage
+    for (const SequenceGroup& g : batch.groups) sequences += g.sequences;
+    const double host = engine_.time.per_step.expected + sequences * engine_.time.per_sequence.expected;
+    return {t.time.expected.base(), t.slowest_stage.base() - host};
 }
 
 StepCost StepCosts::attention(const Batch& batch) const {

@@ -28,8 +28,7 @@ Batch batch_of(const StepShape& shape, int ranks);
 
 struct StepCost {
     double latency = 0;  ///< expected seconds, all stages passed
-    double slowest =
-        0;  ///< expected seconds of the slowest stage: with many batches in flight, one leaves each
+    double slowest = 0;  ///< of them in the slowest stage
 };
 
 /// The step model made fast enough for millions of steps of one model, device and engine.
