@@ -46,7 +46,9 @@ class StepCosts {
     static constexpr std::int64_t kExactSequences = 4;
     static constexpr std::size_t kExactSteps = 1500;
 
-    StepCosts(const Shard& shard, const Hardware& hardware, const Engine& engine);
+    /// `contiguous`: the cache is not in blocks, so attention is not slowed by the block table. The kernel
+    /// models are fitted to kernels that read through one.
+    StepCosts(const Shard& shard, const Hardware& hardware, const Engine& engine, bool contiguous = false);
 
     StepCost operator()(const StepShape& shape);
     /// Never interpolated.
@@ -66,6 +68,7 @@ class StepCosts {
     const Engine& engine_;
     std::unordered_map<std::uint64_t, StepCost> nodes_, exact_;
     StepCost shared_launch_;
+    double saved_ = 0;  // share of attention
     mutable std::size_t evaluations_ = 0;
 };
 
