@@ -108,6 +108,7 @@ struct Plan {
     std::vector<FrontierPoint> frontier;
     std::vector<Relief> relief;
     std::optional<Nearest> nearest;
+    std::string note;  ///< what to know of the answer, or ""
     std::string
         reason;  ///< when there is none: which objective is missed by how much, and the nearest change
 };
