@@ -8,7 +8,7 @@ namespace headroom {
 namespace {
 
 // Counts in windows of a length scatter by dispersion x mean; 2.33 deviations at 99 %.
-std::optional<PeakLoad> peak_of(const PlanQuestion& q, const Load& load, const Plan& p) {
+std::optional<BusyStretch> peak_of(const PlanQuestion& q, const Load& load, const Plan& p) {
     if (!p.best || q.workload.rate <= Frequency{}) return std::nullopt;
     const Dispersion* chosen = nullptr;
     for (const Dispersion& d : q.workload.dispersion) {
@@ -17,7 +17,7 @@ std::optional<PeakLoad> peak_of(const PlanQuestion& q, const Load& load, const P
     if (chosen == nullptr) return std::nullopt;
     const double mean = q.workload.rate * chosen->window;  // requests in a window, as it came
     const double most = mean + 2.33 * std::sqrt(chosen->index * mean);
-    PeakLoad peak{chosen->window, load.rate * (most / mean), 0};
+    BusyStretch peak{chosen->window, load.rate * (most / mean), 0};
     const Candidate& c = p.candidates[*p.best];
     for (const Group* g : {&c.decode, c.prefill ? &*c.prefill : nullptr}) {
         if (g == nullptr) continue;
@@ -48,7 +48,7 @@ Load load_of(const WorkloadSummary& w, double percentile) {
 PlanAnswer plan(const PlanQuestion& q) {
     PlanAnswer answer;
     answer.asked = q;
-    for (const Frequency rate : q.rates) {
+    for (const Frequency& rate : q.rates) {
         PlanInputs in;
         in.variants = q.variants;
         in.offers = q.offers;

@@ -27,7 +27,7 @@ struct PlanQuestion {
 };
 
 /// The busiest stretch of the workload, from its own burstiness.
-struct PeakLoad {
+struct BusyStretch {
     Seconds window;
     Frequency rate;         ///< that 99 % of such windows do not exceed
     std::int64_t gpus = 0;  ///< of the chosen deployment, loaded up to its margin in that stretch
@@ -38,7 +38,7 @@ struct PlanAnswer {
     Load load;  ///< at the first rate
     Plan plan;
     std::vector<std::pair<Load, Plan>> growth;  ///< at the further rates
-    std::optional<PeakLoad> peak;
+    std::optional<BusyStretch> peak;
 };
 
 PlanAnswer plan(const PlanQuestion& question);

@@ -80,15 +80,18 @@ std::vector<Deployment> wanted_deployments(const Question& q, const Subject& s) 
 
 // "bf16,fp8,fp8/fp8": weights, and KV where it differs from --kv.
 std::vector<Variant> variants_of(const Options& o, const Question& q, OptionFaults& faults) {
-    if (o.allow.empty()) return {{q.echo.weights, q.echo.kv, q.model}};
-    std::vector<Variant> all;
     const Model plain = load_model(o.subject.output, o.subject.model);
+    const auto variant = [&](const std::string& weights, const Model& model) {
+        return Variant{weights, to_string(kv_format(model)), model,
+                       !(linear_format(plain) == linear_format(model))};
+    };
+    if (o.allow.empty()) return {variant(q.echo.weights, q.model)};
+    std::vector<Variant> all;
     for (const std::string& part : split_list("--allow", o.allow, faults)) {
         const std::size_t slash = part.find('/');
         const std::string weights = part.substr(0, slash);
         const std::string kv = slash == std::string::npos ? o.subject.kv : part.substr(slash + 1);
-        const Model model = with_precision(plain, weights, kv, faults);
-        all.push_back({weights, to_string(kv_format(model)), model});
+        all.push_back(variant(weights, with_precision(plain, weights, kv, faults)));
     }
     return all;
 }

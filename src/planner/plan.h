@@ -36,6 +36,7 @@ struct Offer {
 struct Variant {
     std::string weights, kv;  ///< as printed
     Model model;
+    bool quantized = false;  ///< its weights are not as the model's config has them: the engine quantizes
 };
 
 /// Replicas of one deployment on one device.
@@ -70,6 +71,7 @@ struct Verification {
     Seconds ttft, itl, tpot, e2e;  ///< at the percentile
     std::int64_t every = 1;        ///< one in so many requests was run, on that share of the replicas
     bool meets = false;
+    double worst = 0;     ///< largest ratio of what was measured to its objective; 2 when saturated
     int simulations = 0;  ///< candidates that were run until one met
 };
 
@@ -106,6 +108,7 @@ struct Plan {
     std::vector<FrontierPoint> frontier;
     std::vector<Relief> relief;
     std::optional<Nearest> nearest;
+    std::string note;  ///< what to know of the answer, or ""
     std::string
         reason;  ///< when there is none: which objective is missed by how much, and the nearest change
 };

@@ -82,7 +82,9 @@ void verify_best(Plan& p, const PlanInputs& in, const Objectives& o) {
         p.verification = std::move(v);
         if (done) return;
         Group& g = c.prefill && o.ttft && p.verification->ttft > *o.ttft ? *c.prefill : c.decode;
-        g.replicas = std::max(g.replicas + 1, g.replicas * 11 / 10);
+        const double more = std::clamp(p.verification->worst, 1.1, 2.0);
+        g.replicas =
+            std::max(g.replicas + 1, static_cast<std::int64_t>(static_cast<double>(g.replicas) * more));
         set_totals(c, in, o);
         if (c.gpus > o.max_gpus) {
             c.meets = false;
@@ -90,8 +92,10 @@ void verify_best(Plan& p, const PlanInputs& in, const Objectives& o) {
         }
         sort(p.candidates, o);
     }
-    p.candidates.front().meets = false;
-    p.candidates.front().why_not = "meets the objectives on average, not request by request";
+    p.verification.reset();
+    p.note = fmt::format(
+        "{} candidates missed the objectives when they were simulated; this one was not simulated",
+        kSimulations);
 }
 
 // The least factor by which all objectives have to give way for some candidate, with as many replicas as are

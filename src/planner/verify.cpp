@@ -35,11 +35,15 @@ Verification verify(const PlanInputs& in, const Objectives& o, const Candidate& 
     v.itl = Seconds(v.result.itl.percentile(o.percentile));
     v.tpot = Seconds(v.result.tpot.percentile(o.percentile));
     v.e2e = Seconds(v.result.e2e.percentile(o.percentile));
-    const auto within = [](const std::optional<Seconds>& wanted, Seconds value) {
-        return !wanted || value <= *wanted;
+    const auto look = [&](const std::optional<Seconds>& wanted, Seconds value) {
+        if (wanted) v.worst = std::max(v.worst, value / *wanted);
     };
-    v.meets = !v.result.saturated && within(o.ttft, v.ttft) && within(o.itl, v.itl) &&
-              within(o.tpot, v.tpot) && within(o.e2e, v.e2e);
+    look(o.ttft, v.ttft);
+    look(o.itl, v.itl);
+    look(o.tpot, v.tpot);
+    look(o.e2e, v.e2e);
+    if (v.result.saturated) v.worst = 2;
+    v.meets = v.worst <= 1;
     return v;
 }
 

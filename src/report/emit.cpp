@@ -87,8 +87,7 @@ Launch launch(const PlanAnswer& a, const Candidate& c, const Group& g) {
     l.max_batched = static_cast<std::int64_t>(engine.scheduler.max_batched_tokens.value);
     l.block = static_cast<std::int64_t>(engine.memory.block_tokens.value);
     l.chunked = engine.scheduler.chunked_prefill;
-    l.fp8_weights = variant.weights.rfind("fp8", 0) == 0 &&
-                    linear_format(a.asked.question.model).element != ElementType::fp8;
+    l.fp8_weights = variant.quantized && variant.weights.rfind("fp8", 0) == 0;
     l.fp8_kv = variant.kv.rfind("fp8", 0) == 0;
     l.pool = c.prefill.has_value();
     l.produces = c.prefill && &g == &*c.prefill;

@@ -162,6 +162,7 @@ Report report(const PlanAnswer& a, const std::string& emit) {
             ? "steady state for the search, the best simulated request by request"
             : "steady state (Little's law with the step time); latencies are analytic estimates";
     put_best(r.json, a, a.load, a.plan);
+    if (!a.plan.note.empty()) r.json["note"] = a.plan.note;
     if (a.plan.best) {
         const Candidate& best = a.plan.candidates[*a.plan.best];
         r.json["saturation_margin"] = best.utilisation > 0 ? 1 / best.utilisation - 1 : 0;

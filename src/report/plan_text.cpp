@@ -82,6 +82,7 @@ std::string best_text(const PlanAnswer& a, const Candidate& c) {
             "  simulated request by request: TTFT {} {}, ITL {} {}, TPOT {} {}, end to end {} {}\n", p,
             format(v.ttft, 3), p, format(v.itl, 3), p, format(v.tpot, 3), p, format(v.e2e, 3));
     }
+    if (!a.plan.note.empty()) text += "  note: " + a.plan.note + "\n";
     if (a.peak)
         text += fmt::format("  the busiest {} bring {} requests/s: {} GPUs carry them at the same margin\n",
                             format(a.peak->window, 3), format_number(a.peak->rate.base(), 4), a.peak->gpus);

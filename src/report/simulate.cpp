@@ -200,6 +200,13 @@ Report report(const SimulateAnswer& a) {
     if (a.asked.playback.concurrency > 0) in["concurrency"] = a.asked.playback.concurrency;
     if (a.asked.playback.most > 0) in["requests"] = a.asked.playback.most;
     if (a.asked.seed) in["seed"] = *a.asked.seed;
+    if (a.asked.prefill) {
+        const PrefillPool& p = *a.asked.prefill;
+        in["disaggregate"] = fmt::format("{}:{}", p.replicas, p.decode_replicas);
+        in["prefill_hw"] = p.hardware.name;
+        in["prefill_tp"] = p.deployment.tp;
+        if (p.link) in["link_bytes_per_s"] = p.link->base();
+    }
     r.json["gpus"] = a.gpus;
     if (!a.fault.empty()) {
         r.json["fits"] = false;

@@ -24,6 +24,7 @@ Replica::Replica(int number, PoolRole role, const Shard& shard, const Hardware& 
                    shard.deployment.dp) {
     if (hardware.pcie) swap_per_block_ = kv_.block_bytes() / hardware.pcie->per_direction.value / second;
     lanes_.resize(static_cast<std::size_t>(shard.deployment.pp));
+    stage_free_.assign(lanes_.size(), 0);
     for (Lane& lane : lanes_) lane.phases.resize(static_cast<std::size_t>(kv_.block_tokens()));
 }
 
@@ -53,9 +54,9 @@ double Replica::next_event() const {
         if (lane.flying) {
             next = std::min(next, lane.end);
         } else if (!lane.blocked && lane.sequences > 0) {
-            next = std::min(next, std::max(now_, entry_free_));
+            next = std::min(next, std::max(now_, stage_free_.front()));
         } else if (!lane.blocked && !waiting_.empty()) {
-            next = std::min(next, std::max({now_, entry_free_, slots_[waiting_.front()].ready}));
+            next = std::min(next, std::max({now_, stage_free_.front(), slots_[waiting_.front()].ready}));
         }
     }
     return next;
@@ -68,13 +69,15 @@ void Replica::advance() {
     for (Lane& lane : lanes_) {
         if (lane.flying && lane.end <= next) return end_step(lane);
     }
+    // The lane that has waited longest goes first, or the others would pass it for ever.
+    std::size_t first = lanes_.size();
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
-        Lane& lane = lanes_[i];
+        const Lane& lane = lanes_[i];
         const bool work = lane.sequences > 0 || (!waiting_.empty() && slots_[waiting_.front()].ready <= next);
-        if (lane.flying || lane.blocked || !work || entry_free_ > next) continue;
-        lane.blocked = !begin_step(i, next);
-        return;
+        if (lane.flying || lane.blocked || !work || stage_free_.front() > next) continue;
+        if (first == lanes_.size() || lane.end < lanes_[first].end) first = i;
     }
+    if (first < lanes_.size()) lanes_[first].blocked = !begin_step(first, next);
 }
 
 void Replica::pass_time(double now) {
@@ -142,8 +145,16 @@ void Replica::fly(std::size_t number, double now) {
     Lane& lane = lanes_[number];
     const StepCost cost = costs_(shape_);
     lane.begin = now;
-    lane.end = now + cost.latency + lane.swap;
-    entry_free_ = now + (lanes_.size() > 1 ? cost.slowest : cost.latency) + lane.swap;
+    // A stage takes one batch at a time, in order; the last, which has the head, is the slowest.
+    const auto before = static_cast<double>(stage_free_.size() - 1);
+    double time = now + lane.swap;
+    for (std::size_t s = 0; s < stage_free_.size(); ++s) {
+        const bool last = s + 1 == stage_free_.size();
+        const double slowest = before > 0 ? cost.slowest : cost.latency;
+        time = std::max(time, stage_free_[s]) + (last ? slowest : (cost.latency - slowest) / before);
+        stage_free_[s] = time;
+    }
+    lane.end = time;
     lane.swap = 0;
     lane.flying = true;
     ++counters_.steps;

@@ -177,7 +177,8 @@ class Replica {
     std::vector<Slot> free_slots_;
     std::deque<Slot> waiting_;
     std::vector<Lane> lanes_;
-    double entry_free_ = 0, now_ = 0;
+    std::vector<double> stage_free_;
+    double now_ = 0;
     std::int64_t running_ = 0, admissions_ = 0;
     bool preempted_ = false, left_behind_ = false;
     std::int64_t budget_ = 0;  // tokens left in the step that is being made

@@ -90,7 +90,8 @@ Run::Run(const System& system, const RequestSource& source, const Playback& play
     int number = 0;
     for (std::size_t p = 0; p < system.pools.size(); ++p) {
         const Pool& pool = system.pools[p];
-        costs_.push_back(std::make_unique<StepCosts>(pool.shard, pool.hardware, pool.engine));
+        costs_.push_back(std::make_unique<StepCosts>(pool.shard, pool.hardware, pool.engine,
+                                                     system.policy.allocation == Allocation::reserve));
         for (int i = 0; i < pool.replicas; ++i) {
             members_.push_back(std::unique_ptr<Member>(
                 new Member{p,

@@ -28,13 +28,11 @@ class Loop {
         if (role_ == PoolRole::decode) return step(n, 0, 0);
         const Chunks c = chunks(n, load_.input);
         const double each = per_step(batch) * c.count;
-        if (role_ == PoolRole::prefill || each >= 1) return step(n, std::max(1.0, each), c.fresh, c.past);
-        const Step plain = step(n, 0, 0), with = step(n, 1, c.fresh, c.past);
-        const StepTime model = combine(1 - each, plain.model, each, with.model);
-        const Seconds time = model.time.expected;
-        const double squares =
-            (1 - each) * plain.time.base() * plain.time.base() + each * with.time.base() * with.time.base();
-        return {time, Seconds(squares / time.base()), model};
+        if (role_ == PoolRole::prefill) return step(n, std::max(1.0, each), c.fresh, c.past);
+        const Step plain = step(n, 0, 0), with = step(n, std::max(1.0, each), c.fresh, c.past);
+        const double share = std::min(1.0, each);
+        const StepTime model = combine(1 - share, plain.model, share, with.model);
+        return uneven(plain, model, each, lanes_of(batch));
     }
 
     // Requests that a batch ends, and so prompts that begin, per step and rank.
@@ -101,7 +99,9 @@ class Loop {
     Chunks chunks(double batch, double tokens) const {
         const double count =
             engine_.scheduler.chunked_prefill ? std::ceil(tokens / budget(batch) * (1 - 1e-9)) : 1;
-        return {count, tokens / count, (tokens - tokens / count) / 2};
+        // Long prompts have more than their share of query-key pairs: the mean of squared lengths counts.
+        const double squares = tokens == load_.input ? 1 + load_.input_cv * load_.input_cv : 1;
+        return {count, tokens / count, (tokens * squares - tokens / count) / 2};
     }
 
     Batch mixed(double batch, double prompts, double fresh, double past) const {
@@ -120,7 +120,7 @@ class Loop {
         const double lanes = lanes_of(batch);
         const auto run = [&](const Batch& b) {
             StepTime t = step_time(shard_, b, hardware_, engine_);
-            const Seconds time = max(t.time.expected, lanes > 1 ? lanes * t.slowest_stage : Seconds{});
+            const Seconds time = max(t.time.expected, lanes > 1 ? cycle(t, b, lanes) : Seconds{});
             const double longer = time / t.time.expected;
             t.time = {t.time.floor, longer * t.time.low, time, longer * t.time.high};
             return Step{time, time, t};
@@ -130,6 +130,28 @@ class Loop {
         const StepTime both =
             combine(1, run(mixed(batch, 0, 0, 0)).model, 1, run(mixed(0, prompts, fresh, past)).model);
         return {both.time.expected, both.time.expected, both};
+    }
+
+    // Every lane passes the slowest stage once; the host's part of a step is not repeated in each.
+    Seconds cycle(const StepTime& t, const Batch& batch, double lanes) const {
+        double sequences = 0;
+        for (const SequenceGroup& g : batch.groups) sequences += g.sequences;
+        const Seconds host(engine_.time.per_step.expected + sequences * engine_.time.per_sequence.expected);
+        return host + lanes * (t.slowest_stage - host);
+    }
+
+    // What prompts add to steps comes in lumps, random in number and length. A step with a prompt also holds
+    // up the batches behind it, once in a stage: its added time counts 1 - 1/lanes once more, less so when
+    // every step carries about as many.
+    Step uneven(const Step& plain, StepTime model, double each, double lanes) const {
+        const double lumps = 1 + load_.input_cv * load_.input_cv;
+        const Seconds added = model.time.expected - plain.time;
+        const double share = added / model.time.expected;
+        const double squares = each > 0 ? 1 + share * share * lumps / each : 1;
+        const double longer = 1 + (1 - 1 / lanes) * share * std::min(1.0, each > 0 ? 1 / each : 1.0);
+        model.time = {model.time.floor, longer * model.time.low, longer * model.time.expected,
+                      longer * model.time.high};
+        return {model.time.expected, squares * model.time.expected, model};
     }
 
     static StepTime combine(double a, const StepTime& x, double b, const StepTime& y) {

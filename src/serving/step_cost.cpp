@@ -86,8 +86,9 @@ Batch batch_of(const StepShape& shape, int ranks) {
     return batch;
 }
 
-StepCosts::StepCosts(const Shard& shard, const Hardware& hardware, const Engine& engine)
+StepCosts::StepCosts(const Shard& shard, const Hardware& hardware, const Engine& engine, bool contiguous)
     : shard_(shard), hardware_(hardware), engine_(engine) {
+    if (contiguous) saved_ = 1 - 1 / (1 + engine.time.paged_attention_cost);
     // Groups of a batch share the launch of their attention kernels.
     const SequenceGroup small{.sequences = 1, .fresh = 16, .past = 0};
     shared_launch_ = 2.0 * attention({{small}}) - attention({{small, small}});
@@ -96,7 +97,10 @@ StepCosts::StepCosts(const Shard& shard, const Hardware& hardware, const Engine&
 StepCost StepCosts::evaluate(const Batch& batch) const {
     ++evaluations_;
     const StepTime t = step_time(shard_, batch, hardware_, engine_);
-    return {t.time.expected.base(), t.slowest_stage.base()};
+    double sequences = 0;  // the host's part of a step is not repeated in each stage
+    for (const SequenceGroup& g : batch.groups) sequences += g.sequences;
+    const double host = engine_.time.per_step.expected + sequences * engine_.time.per_sequence.expected;
+    return {t.time.expected.base(), t.slowest_stage.base() - host};
 }
 
 StepCost StepCosts::attention(const Batch& batch) const {
@@ -115,7 +119,9 @@ StepCost StepCosts::attention(const Batch& batch) const {
 }
 
 StepCost StepCosts::exact(const StepShape& shape) const {
-    return evaluate(batch_of(shape, shard_.deployment.dp));
+    const Batch batch = batch_of(shape, shard_.deployment.dp);
+    const StepCost cost = evaluate(batch);
+    return saved_ > 0 ? cost - saved_ * attention(batch) : cost;
 }
 
 template <class Evaluate>
@@ -155,27 +161,31 @@ StepCost StepCosts::operator()(const StepShape& shape) {
     const Cell decodes{n, kFineSequences};
     const Cell context{shape.decodes > 0 ? double(shape.decode_context) / double(shape.decodes) : 0,
                        kFineContext};
+    const auto decoding_attention = [&] {
+        return between(static_cast<int>(Table::decode_attention), decodes, context,
+                       [&](double b, double c) { return attention({{decoding(b, c)}}); });
+    };
     if (shape.chunks.empty()) {
-        return between(static_cast<int>(Table::decode), decodes, context,
-                       [&](double b, double c) { return evaluate({{decoding(b, c)}}); });
+        const StepCost cost = between(static_cast<int>(Table::decode), decodes, context,
+                                      [&](double b, double c) { return evaluate({{decoding(b, c)}}); });
+        return saved_ > 0 ? cost - saved_ * decoding_attention() : cost;
     }
-    StepCost cost;
+    StepCost attending;
     double fresh = 0;
     bool samples = shape.decodes > 0;
     for (const PromptChunk& chunk : shape.chunks) {
         fresh += static_cast<double>(chunk.fresh);
         samples = samples || chunk.last;
-        cost = cost + between(static_cast<int>(Table::chunk), {double(chunk.fresh), kFineFresh},
-                              {double(chunk.past), kFinePast}, [&](double f, double p) {
-                                  return attention({{{.sequences = 1.0 / ranks, .fresh = f, .past = p}}});
-                              });
+        attending =
+            attending + between(static_cast<int>(Table::chunk), {double(chunk.fresh), kFineFresh},
+                                {double(chunk.past), kFinePast}, [&](double f, double p) {
+                                    return attention({{{.sequences = 1.0 / ranks, .fresh = f, .past = p}}});
+                                });
     }
-    cost = cost + products(n, fresh, samples) -
-           double(sequences > 1 ? shape.chunks.size() - 1 : 0) * shared_launch_;
-    if (shape.decodes == 0) return cost;
-    return cost - shared_launch_ +
-           between(static_cast<int>(Table::decode_attention), decodes, context,
-                   [&](double b, double c) { return attention({{decoding(b, c)}}); });
+    if (shape.decodes > 0) attending = attending + decoding_attention();
+    const std::size_t groups = shape.chunks.size() + (shape.decodes > 0 ? 1 : 0);
+    return products(n, fresh, samples) + (1 - saved_) * attending -
+           static_cast<double>(groups - 1) * shared_launch_;
 }
 
 }  // namespace headroom

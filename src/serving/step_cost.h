@@ -28,8 +28,7 @@ Batch batch_of(const StepShape& shape, int ranks);
 
 struct StepCost {
     double latency = 0;  ///< expected seconds, all stages passed
-    double slowest =
-        0;  ///< expected seconds of the slowest stage: with many batches in flight, one leaves each
+    double slowest = 0;  ///< of them in the slowest stage
 };
 
 /// The step model made fast enough for millions of steps of one model, device and engine.
@@ -47,7 +46,9 @@ class StepCosts {
     static constexpr std::int64_t kExactSequences = 4;
     static constexpr std::size_t kExactSteps = 1500;
 
-    StepCosts(const Shard& shard, const Hardware& hardware, const Engine& engine);
+    /// `contiguous`: the cache is not in blocks, so attention is not slowed by the block table. The kernel
+    /// models are fitted to kernels that read through one.
+    StepCosts(const Shard& shard, const Hardware& hardware, const Engine& engine, bool contiguous = false);
 
     StepCost operator()(const StepShape& shape);
     /// Never interpolated.
@@ -67,6 +68,7 @@ class StepCosts {
     const Engine& engine_;
     std::unordered_map<std::uint64_t, StepCost> nodes_, exact_;
     StepCost shared_launch_;
+    double saved_ = 0;  // share of attention
     mutable std::size_t evaluations_ = 0;
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 PlanInputs inputs(const std::string& model = "llama-3-8b", double rate = 20) {
     PlanInputs in;
-    in.variants = {{"bf16", "bf16", test::model(model)}};
+    in.variants = {{"bf16", "bf16", test::model(model), false}};
     in.offers = {{test::hardware("h100-sxm"), 2.5 * usd / hour}};
     in.engine = test::engine("vllm");
     in.load.rate = rate * hertz;

@@ -2,6 +2,8 @@
 #include "catalogue.h"
 #include "serving/simulator.h"
 #include "serving/steady.h"
+#include "spec/generate.h"
+#include "spec/prefix_cache.h"
 
 #include <map>
 #include <random>
@@ -283,6 +285,21 @@ TEST_CASE("a prompt that was seen is found while its blocks are there", "[servin
     CHECK(turns.completed == 20);
     CHECK(turns.prefix_hit_rate < 0.35);
     CHECK(turns.pools[0].blocks_at_end == 0);
+}
+
+TEST_CASE("when requests are far apart the cache finds what a count of prefixes finds", "[serving]") {
+    Workload w;
+    w.arrivals = PoissonArrivals{0.02 * hertz};
+    w.input = FixedLength{300};
+    w.output = FixedLength{20};
+    w.system = {.prompts = 5, .tokens = FixedLength{1024}, .skew = 1};
+    w.requests = 400;
+    PrefixCacheCount count(0);
+    Request r;
+    for (const RequestSource next = generate(w); next(r);) count.add(r);
+    const SimulationResult simulated = simulate(one_replica("llama-3-8b", 1), generate(w), {});
+    CHECK(count.hits().token_rate > 0.5);
+    CHECK(test::near(simulated.prefix_hit_rate, count.hits().token_rate, 0.01));
 }
 
 TEST_CASE("a simulation is the same every time and its statistics are bounded in memory", "[serving]") {
