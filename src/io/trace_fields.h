@@ -10,17 +10,17 @@
 namespace headroom::trace {
 
 /// What a column or key of a trace can be for.
-enum class Role { arrival, input, output, session, parent, hashes, delay };
+enum class ColumnRole { arrival, input, output, session, parent, hashes, delay };
 inline constexpr std::size_t kRoles = 7;
 inline constexpr std::array<std::string_view, kRoles> kRoleNames{"arrival", "input",  "output", "session",
                                                                  "parent",  "hashes", "delay"};
-constexpr std::size_t index(Role role) { return static_cast<std::size_t>(role); }
+constexpr std::size_t index(ColumnRole role) { return static_cast<std::size_t>(role); }
 
 /// The texts of one row by role; empty where the row has none. Quotes of strings are taken off.
 struct Fields {
     std::array<std::string_view, kRoles> text;
-    std::string_view& operator[](Role role) { return text[index(role)]; }
-    const std::string_view& operator[](Role role) const { return text[index(role)]; }
+    std::string_view& operator[](ColumnRole role) { return text[index(role)]; }
+    const std::string_view& operator[](ColumnRole role) const { return text[index(role)]; }
 };
 
 enum class TimeUnit { ns, us, ms, s, date };

@@ -102,8 +102,9 @@ std::string spelt(std::span<const std::string> names, std::string_view wanted) {
 
 // Lengths of the input decide; the arrival and the output may be missing (`TraceReader` says what then).
 bool matches(const Known& known, std::span<const std::string> names) {
-    if (spelt(names, known.names[index(Role::input)]).empty()) return false;
-    if (known.format == "azure" && spelt(names, known.names[index(Role::arrival)]).empty()) return false;
+    if (spelt(names, known.names[index(ColumnRole::input)]).empty()) return false;
+    if (known.format == "azure" && spelt(names, known.names[index(ColumnRole::arrival)]).empty())
+        return false;
     const auto there = [&](std::string_view mark) { return !spelt(names, mark).empty(); };
     return known.marks[0].empty() || std::any_of(known.marks.begin(), known.marks.end(), there);
 }
@@ -175,15 +176,16 @@ Layout of_columns(const TraceOptions& options, std::span<const std::string> name
                    did_you_mean(name, names));
         }
     }
-    if (layout.key[index(Role::input)].empty()) refuse("--columns", "input", "missing");
-    if (!layout.key[index(Role::hashes)].empty()) layout.prefix_block = 512;
+    if (layout.key[index(ColumnRole::input)].empty()) refuse("--columns", "input", "missing");
+    if (!layout.key[index(ColumnRole::hashes)].empty()) layout.prefix_block = 512;
     return layout;
 }
 
 void order_columns(Layout& layout) {
     layout.order.clear();
     for (std::size_t role = 0; role < kRoles; ++role) {
-        if (layout.column[role] >= 0) layout.order.emplace_back(layout.column[role], static_cast<Role>(role));
+        if (layout.column[role] >= 0)
+            layout.order.emplace_back(layout.column[role], static_cast<ColumnRole>(role));
     }
     std::sort(layout.order.begin(), layout.order.end());
 }
@@ -240,10 +242,10 @@ Layout detect(const std::string& path, std::string_view first, const TraceOption
     return layout;
 }
 
-Layout only(const Layout& layout, std::initializer_list<Role> roles) {
+Layout only(const Layout& layout, std::initializer_list<ColumnRole> roles) {
     Layout some = layout;
     for (std::size_t role = 0; role < kRoles; ++role) {
-        if (std::find(roles.begin(), roles.end(), static_cast<Role>(role)) != roles.end()) continue;
+        if (std::find(roles.begin(), roles.end(), static_cast<ColumnRole>(role)) != roles.end()) continue;
         some.key[role].clear();
         some.column[role] = -1;
     }

@@ -19,9 +19,9 @@ struct Layout {
     bool json = false;
     char delimiter = ',';
     bool header = true;
-    std::array<std::string, kRoles> key;      ///< column name or JSON key by role; "": the file has none
-    std::array<int, kRoles> column{};         ///< CSV: position from 0 by role; -1: none
-    std::vector<std::pair<int, Role>> order;  ///< CSV: the columns that there are, from left to right
+    std::array<std::string, kRoles> key;  ///< column name or JSON key by role; "": the file has none
+    std::array<int, kRoles> column{};     ///< CSV: position from 0 by role; -1: none
+    std::vector<std::pair<int, ColumnRole>> order;  ///< CSV: the columns that there are, from left to right
     TimeUnit unit = TimeUnit::s;
     int prefix_block = 0;
 };
@@ -31,7 +31,7 @@ struct Layout {
 Layout detect(const std::string& path, std::string_view first, const TraceOptions& options);
 
 /// Leaves only these roles in a layout, so that a pass that needs no others does not look at them.
-Layout only(const Layout& layout, std::initializer_list<Role> roles);
+Layout only(const Layout& layout, std::initializer_list<ColumnRole> roles);
 
 /// The fields of a CSV row that have a role. False when the row has fewer columns than are needed.
 bool scan_csv(std::string_view line, const Layout& layout, Fields& fields);

@@ -13,8 +13,8 @@
 namespace headroom {
 namespace {
 
+using trace::ColumnRole;
 using trace::Layout;
-using trace::Role;
 using trace::Rows;
 
 // How far rows are from their place. A row must wait for at most as many rows as lie between it and the
@@ -84,15 +84,16 @@ struct TraceReader::State {
     }
 
     void find_disorder() {
-        if (layout.key[trace::index(Role::arrival)].empty()) {
+        if (layout.key[trace::index(ColumnRole::arrival)].empty()) {
             report.notes.emplace_back("no arrival times: all requests arrive at once");
             return;
         }
-        Rows pass(path, trace::only(layout, {Role::arrival, Role::session, Role::delay}), options);
+        Rows pass(path, trace::only(layout, {ColumnRole::arrival, ColumnRole::session, ColumnRole::delay}),
+                  options);
         std::int64_t at = 0, seen = 0;
         while (pass.next_arrival(at)) disorder.add(at), ++seen;
         if (seen == 0 && layout.json) {  // the keys may be left out (AIPerf)
-            layout.key[trace::index(Role::arrival)].clear();
+            layout.key[trace::index(ColumnRole::arrival)].clear();
             report.notes.emplace_back("no arrival times: all requests arrive at once");
         }
         if (disorder.rows == 0) return;

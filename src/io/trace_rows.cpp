@@ -36,7 +36,7 @@ std::string RowFaults::by_kind() const {
 
 Rows::Rows(const std::string& path, const Layout& layout, const TraceOptions& options)
     : path_(path), layout_(layout), options_(options), lines_(path) {
-    has_arrivals_ = !layout.key[index(Role::arrival)].empty();
+    has_arrivals_ = !layout.key[index(ColumnRole::arrival)].empty();
 }
 
 Location Rows::place(std::string_view field) const {
@@ -68,18 +68,19 @@ bool Rows::next_fields(std::string_view& line, Fields& fields) {
 
 std::optional<std::int64_t> Rows::arrival(const Fields& fields) {
     std::optional<std::int64_t> at;
-    if (!fields[Role::arrival].empty()) {
-        at = parse_time(fields[Role::arrival], layout_.unit);
+    if (!fields[ColumnRole::arrival].empty()) {
+        at = parse_time(fields[ColumnRole::arrival], layout_.unit);
     } else if (!has_arrivals_) {
         at = 0;
     }
-    const bool delays = !layout_.key[index(Role::delay)].empty() && !fields[Role::session].empty();
+    const bool delays =
+        !layout_.key[index(ColumnRole::delay)].empty() && !fields[ColumnRole::session].empty();
     if (!delays) return at;
     // A later turn may say only how long after the one before it comes.
-    const std::int64_t session = identity(fields[Role::session]);
-    if (!at && !fields[Role::delay].empty()) {
+    const std::int64_t session = identity(fields[ColumnRole::session]);
+    if (!at && !fields[ColumnRole::delay].empty()) {
         const auto before = session_last_.find(session);
-        const auto delay = parse_time(fields[Role::delay], layout_.unit);
+        const auto delay = parse_time(fields[ColumnRole::delay], layout_.unit);
         if (before != session_last_.end() && delay) at = before->second + *delay;
     }
     if (at) session_last_[session] = *at;
@@ -101,7 +102,8 @@ bool Rows::next(std::int64_t& at, Request& request) {
     while (next_fields(line, fields)) {
         const auto found = arrival(fields);
         if (!found) {
-            reject(fields[Role::arrival], fields[Role::arrival].empty() ? "no arrival time" : "not a time");
+            reject(fields[ColumnRole::arrival],
+                   fields[ColumnRole::arrival].empty() ? "no arrival time" : "not a time");
             continue;
         }
         if (!fill(fields, request)) continue;
@@ -112,7 +114,7 @@ bool Rows::next(std::int64_t& at, Request& request) {
 }
 
 bool Rows::fill(const Fields& fields, Request& request) {
-    const std::string_view in = fields[Role::input], out = fields[Role::output];
+    const std::string_view in = fields[ColumnRole::input], out = fields[ColumnRole::output];
     const auto input = parse_whole(in);
     if (!input) return reject(in, in.empty() ? "no input length" : "not a count of input tokens");
     auto output = parse_whole(out);
@@ -134,11 +136,11 @@ bool Rows::fill(const Fields& fields, Request& request) {
     request.output_tokens = *output;
     request.prefix = std::move(hashes);
     request.prefix.clear();
-    if (!fields[Role::session].empty()) request.session = identity(fields[Role::session]);
-    if (!fields[Role::parent].empty()) request.parent = identity(fields[Role::parent]);
-    if (fields[Role::hashes].empty()) return true;
-    if (!parse_hashes(fields[Role::hashes], request.prefix)) {
-        return reject(fields[Role::hashes], "not a list of hashes");
+    if (!fields[ColumnRole::session].empty()) request.session = identity(fields[ColumnRole::session]);
+    if (!fields[ColumnRole::parent].empty()) request.parent = identity(fields[ColumnRole::parent]);
+    if (fields[ColumnRole::hashes].empty()) return true;
+    if (!parse_hashes(fields[ColumnRole::hashes], request.prefix)) {
+        return reject(fields[ColumnRole::hashes], "not a list of hashes");
     }
     request.prefix_block = layout_.prefix_block;
     const std::int64_t begun = (*input + request.prefix_block - 1) / request.prefix_block;

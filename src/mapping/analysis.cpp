@@ -26,7 +26,7 @@ bool within(std::int64_t need, std::int64_t room) { return room == 0 || need <= 
 
 struct Context {
     const MappedComputation& nest;
-    const Plan& plan;
+    const NestPlan& plan;
     const MappingDevice& device;
     Extents extents = whole(nest.computation);
 
@@ -227,7 +227,7 @@ Analysis analyse(const MappedComputation& nest, const MappingDevice& device) {
     return analyse(nest, make_plan(nest), device);
 }
 
-Placed place(const MappedComputation& nest, const Plan& plan, const MappingDevice& device,
+Placed place(const MappedComputation& nest, const NestPlan& plan, const MappingDevice& device,
              std::size_t kernel) {
     Placed p;
     p.blocks = blocks(plan.grids[kernel], whole(nest.computation));
@@ -247,8 +247,8 @@ Placed place(const MappedComputation& nest, const Plan& plan, const MappingDevic
     return p;
 }
 
-KernelAnalysis analyse_on_chip(const MappedComputation& nest, const Plan& plan, const MappingDevice& device,
-                               std::size_t kernel) {
+KernelAnalysis analyse_on_chip(const MappedComputation& nest, const NestPlan& plan,
+                               const MappingDevice& device, std::size_t kernel) {
     const Context c{nest, plan, device};
     KernelAnalysis k;
     k.name = nest.mapping.kernels[kernel].name;
@@ -269,8 +269,8 @@ KernelAnalysis analyse_on_chip(const MappedComputation& nest, const Plan& plan, 
     return k;
 }
 
-KernelAnalysis analyse_kernel(const MappedComputation& nest, const Plan& plan, const MappingDevice& device,
-                              std::size_t kernel) {
+KernelAnalysis analyse_kernel(const MappedComputation& nest, const NestPlan& plan,
+                              const MappingDevice& device, std::size_t kernel) {
     KernelAnalysis k = analyse_on_chip(nest, plan, device, kernel);
     const Context c{nest, plan, device};
     count_hbm(c, kernel, k);
@@ -279,7 +279,7 @@ KernelAnalysis analyse_kernel(const MappedComputation& nest, const Plan& plan, c
     return k;
 }
 
-Analysis analyse(const MappedComputation& nest, const Plan& plan, const MappingDevice& device) {
+Analysis analyse(const MappedComputation& nest, const NestPlan& plan, const MappingDevice& device) {
     Analysis a;
     for (std::size_t i = 0; i < nest.mapping.kernels.size(); ++i) {
         KernelAnalysis k = analyse_kernel(nest, plan, device, i);

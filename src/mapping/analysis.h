@@ -70,15 +70,15 @@ std::int64_t product_flop(const Computation& computation);
 
 /// Requires `mapping_faults` to be empty. Counts are exact; times are not.
 Analysis analyse(const MappedComputation& nest, const MappingDevice& device);
-Analysis analyse(const MappedComputation& nest, const Plan& plan, const MappingDevice& device);
+Analysis analyse(const MappedComputation& nest, const NestPlan& plan, const MappingDevice& device);
 
 /// One kernel of it, but for the floor, which depends on the kernels before.
-KernelAnalysis analyse_kernel(const MappedComputation& nest, const Plan& plan, const MappingDevice& device,
-                              std::size_t kernel);
+KernelAnalysis analyse_kernel(const MappedComputation& nest, const NestPlan& plan,
+                              const MappingDevice& device, std::size_t kernel);
 
 /// The same without HBM, which is most of the effort: its expected time is a lower bound.
-KernelAnalysis analyse_on_chip(const MappedComputation& nest, const Plan& plan, const MappingDevice& device,
-                               std::size_t kernel);
+KernelAnalysis analyse_on_chip(const MappedComputation& nest, const NestPlan& plan,
+                               const MappingDevice& device, std::size_t kernel);
 
 /// Whether a kernel's blocks have room on the device; the cheap part of the analysis.
 struct Placed {
@@ -88,7 +88,7 @@ struct Placed {
     std::int64_t registers_bytes = 0;
     bool fits = true;
 };
-Placed place(const MappedComputation& nest, const Plan& plan, const MappingDevice& device,
+Placed place(const MappedComputation& nest, const NestPlan& plan, const MappingDevice& device,
              std::size_t kernel);
 
 }  // namespace headroom

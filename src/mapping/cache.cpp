@@ -17,7 +17,7 @@ struct Group {
 };
 
 struct Model {
-    const Plan& plan;
+    const NestPlan& plan;
     const MappedComputation& nest;
     std::size_t kernel;
     const Path& grid = plan.grids[kernel];
@@ -105,7 +105,7 @@ std::int64_t word_bytes(std::int64_t words, ElementType type) {
     return (words * width + 7) / 8;
 }
 
-CacheTraffic cache_traffic(const Plan& plan, const MappedComputation& nest, std::size_t kernel,
+CacheTraffic cache_traffic(const NestPlan& plan, const MappedComputation& nest, std::size_t kernel,
                            std::int64_t wave, std::int64_t l2_bytes) {
     Model model{plan, nest, kernel};
     for (std::size_t i = 0; i < plan.buffers.size(); ++i) {

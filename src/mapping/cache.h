@@ -23,7 +23,7 @@ struct CacheTraffic {
     std::int64_t l2_bytes = 0;    ///< what the first wave touches at once
 };
 
-CacheTraffic cache_traffic(const Plan& plan, const MappedComputation& nest, std::size_t kernel,
+CacheTraffic cache_traffic(const NestPlan& plan, const MappedComputation& nest, std::size_t kernel,
                            std::int64_t wave, std::int64_t l2_bytes);
 
 /// Bytes of `words` words, rounded up.

@@ -24,7 +24,7 @@ ElementType held_type(const Buffer& b, ElementType stored) {
     return widened && bits(stored) < bits(ElementType::fp32) ? ElementType::fp32 : stored;
 }
 
-std::int64_t held(const Plan& plan, const MappedComputation& nest, std::size_t node, MemoryLevel level) {
+std::int64_t held(const NestPlan& plan, const MappedComputation& nest, std::size_t node, MemoryLevel level) {
     const Extents extents = whole(nest.computation);
     std::int64_t own = 0;
     for (const std::size_t i : plan.nodes[node].buffers) {
@@ -42,12 +42,12 @@ std::int64_t held(const Plan& plan, const MappedComputation& nest, std::size_t n
 
 }  // namespace
 
-std::int64_t footprint_bytes(const Plan& plan, const MappedComputation& nest, std::size_t kernel,
+std::int64_t footprint_bytes(const NestPlan& plan, const MappedComputation& nest, std::size_t kernel,
                              MemoryLevel level) {
     return held(plan, nest, plan.roots[kernel], level);
 }
 
-std::int64_t most_warps(const Plan& plan, const MappedComputation& nest, std::size_t kernel) {
+std::int64_t most_warps(const NestPlan& plan, const MappedComputation& nest, std::size_t kernel) {
     std::int64_t most = 1;
     for (const Placement& p : plan.placements) {
         if (p.kernel == kernel) most = std::max(most, warps(p.path, whole(nest.computation)));

@@ -17,7 +17,7 @@ struct Turn {
 
 struct Checker {
     const MappedComputation& nest;
-    const Plan& plan;
+    const NestPlan& plan;
     std::vector<std::string> faults{};
 
     const Statement& statement(int i) const {
@@ -244,7 +244,7 @@ std::vector<std::string> mapping_faults(const MappedComputation& nest) {
     return mapping_faults(nest, make_plan(nest));
 }
 
-std::vector<std::string> mapping_faults(const MappedComputation& nest, const Plan& plan) {
+std::vector<std::string> mapping_faults(const MappedComputation& nest, const NestPlan& plan) {
     Checker check{nest, plan};
     check.every_statement_once();
     check.grids_are_at_the_root();

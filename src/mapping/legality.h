@@ -13,6 +13,6 @@ namespace headroom {
 /// race on a sum; nothing is read before it is final, unless its reduction is streamable and what depends on
 /// it is rescaled; what never goes to HBM is made and used within one tile.
 std::vector<std::string> mapping_faults(const MappedComputation& nest);
-std::vector<std::string> mapping_faults(const MappedComputation& nest, const Plan& plan);
+std::vector<std::string> mapping_faults(const MappedComputation& nest, const NestPlan& plan);
 
 }  // namespace headroom

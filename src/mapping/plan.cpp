@@ -18,7 +18,7 @@ bool same(const Access& a, const Access& b) {
 
 struct Builder {
     const MappedComputation& nest;
-    Plan plan;
+    NestPlan plan;
     std::size_t kernel = 0;
     int loops = 0;
     Path path;
@@ -92,7 +92,7 @@ void rebind(Path& path, const Mapping& mapping) {
 
 }  // namespace
 
-Plan make_plan(const MappedComputation& nest) {
+NestPlan make_plan(const MappedComputation& nest) {
     Builder builder{nest, {}, 0, 0, {}, {}};
     for (const NestKernel& kernel : nest.mapping.kernels) {
         Path grid;
@@ -110,7 +110,7 @@ Plan make_plan(const MappedComputation& nest) {
     return std::move(builder.plan);
 }
 
-void rebind(Plan& plan, const Mapping& mapping) {
+void rebind(NestPlan& plan, const Mapping& mapping) {
     for (Buffer& b : plan.buffers) rebind(b.outside, mapping);
     for (Placement& p : plan.placements) rebind(p.path, mapping);
     for (Path& g : plan.grids) rebind(g, mapping);

@@ -56,7 +56,7 @@ struct Placement {
 };
 
 /// The nests of a mapping laid flat: what the analysis walks over.
-struct Plan {
+struct NestPlan {
     std::vector<Buffer> buffers;
     std::vector<Use> uses;
     std::vector<Placement> placements;  ///< in the order in which they run
@@ -65,10 +65,10 @@ struct Plan {
     std::vector<Path> grids;         ///< the loops over blocks of each kernel
 };
 
-Plan make_plan(const MappedComputation& nest);
+NestPlan make_plan(const MappedComputation& nest);
 
 /// Takes changed tile factors over, without laying the nests flat again.
-void rebind(Plan& plan, const Mapping& mapping);
+void rebind(NestPlan& plan, const Mapping& mapping);
 
 /// Iterations of a loop over what is left of its dimension.
 constexpr std::int64_t trips(std::int64_t left, std::int64_t tile) {

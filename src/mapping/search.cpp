@@ -115,7 +115,7 @@ struct Variants {
     std::vector<std::size_t> factors;
     std::map<std::vector<int>, std::size_t> by_time;  // one variant for each order in time
     std::vector<MappedComputation> nests;             // with every other kernel as it was
-    std::vector<Plan> plans;
+    std::vector<NestPlan> plans;
     std::map<Values, std::pair<Score, std::size_t>> best;  // by the values of its factors
 };
 

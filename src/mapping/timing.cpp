@@ -99,7 +99,7 @@ void expect_time(const MappedComputation& nest, const MappingDevice& device, std
     k.bound = part.time < device.launch ? "overhead" : part.name;
 }
 
-Seconds least_expected(const MappedComputation& nest, const Plan& plan, const MappingDevice& device,
+Seconds least_expected(const MappedComputation& nest, const NestPlan& plan, const MappingDevice& device,
                        std::size_t kernel, const Placed& placed) {
     const double even = evenness(device, placed.blocks);
     Seconds least = product_time(nest, device, kernel) / device.matrix_share / even;

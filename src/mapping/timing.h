@@ -12,7 +12,7 @@ void expect_time(const MappedComputation& nest, const MappingDevice& device, std
 
 /// A lower bound of the expected time that no loop order changes: work, idle SMs, and the words of each
 /// tensor that no L2 can save.
-Seconds least_expected(const MappedComputation& nest, const Plan& plan, const MappingDevice& device,
+Seconds least_expected(const MappedComputation& nest, const NestPlan& plan, const MappingDevice& device,
                        std::size_t kernel, const Placed& placed);
 
 /// Floors, and the sums over the kernels. Floor of a kernel: its products at the dense peak, or the bytes

@@ -161,7 +161,7 @@ MappedComputation random_nest(Random& r) {
     return nest;
 }
 
-bool staged_under_warps(const Plan& plan) {
+bool staged_under_warps(const NestPlan& plan) {
     for (const Buffer& b : plan.buffers) {
         if (b.parent || b.at_home) continue;
         for (const Step& s : b.outside) {
@@ -211,7 +211,7 @@ TEST_CASE("the closed forms count what running the loops counts", "[mapping][phy
     int legal = 0, fused = 0, uneven = 0;
     for (int attempt = 0; attempt < 400000 && legal < 3000; ++attempt) {
         const MappedComputation nest = random_nest(r);
-        const Plan plan = make_plan(nest);
+        const NestPlan plan = make_plan(nest);
         if (!mapping_faults(nest, plan).empty()) continue;
         ++legal;
         fused += nest.mapping.kernels.size() == 1 && nest.computation.statements.size() > 1 ? 1 : 0;

@@ -71,6 +71,25 @@ TEST_CASE("only cli includes the command-line library, only io the YAML library"
     }
 }
 
+TEST_CASE("no two headers define a type of the same name, which the linker would mix up", "[layers]") {
+    std::map<std::string, std::string> defined;
+    for (const auto& entry : fs::recursive_directory_iterator(headroom::test::source("src"))) {
+        if (entry.path().extension() != ".h") continue;
+        std::ifstream in(entry.path());
+        for (std::string line; std::getline(in, line);) {
+            for (const std::string word : {"struct ", "class ", "enum class "}) {
+                if (line.rfind(word, 0) != 0 || line.find('{') == std::string::npos) continue;
+                const std::string name =
+                    line.substr(word.size(), line.find_first_of(" :{", word.size()) - word.size());
+                const auto [other, fresh] = defined.emplace(name, entry.path().string());
+                INFO(name << " in " << entry.path().string() << " and " << other->second);
+                CHECK(fresh);
+            }
+        }
+    }
+    CHECK(defined.size() > 50);
+}
+
 TEST_CASE("every source file says its licence in the first line", "[layers]") {
     for (const char* folder : {"src", "tests"}) {
         for (const auto& entry : fs::recursive_directory_iterator(headroom::test::source(folder))) {
