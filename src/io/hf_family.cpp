@@ -42,6 +42,9 @@ HfTrunk read_trunk(HfReading& r, const HfDefaults& d) {
     const std::int64_t quotient = d.head_dim > 0 ? d.head_dim : r.model.hidden / t.heads;
     t.head_dim =
         static_cast<int>(r.config.count_or({"head_dim", "attention_head_dim", "kv_channels"}, quotient, 1));
+    if (t.head_dim == 0)
+        r.config.fault("num_attention_heads",
+                       fmt::format("{} heads are more than the width {}", t.heads, r.model.hidden));
     if (t.kv_heads > 0 && t.heads % t.kv_heads != 0) {
         r.config.fault("num_key_value_heads",
                        fmt::format("{} key-value heads do not divide {} heads", t.kv_heads, t.heads));

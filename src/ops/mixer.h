@@ -17,7 +17,7 @@ struct MixerContext {
     ElementType activation = ElementType::bf16;
 };
 
-/// Each kind of mixer is one file in `mixers/` with these five functions; `mixer.cpp` lists the kinds.
+/// Each kind of mixer is one file in `mixers/` with these six functions; `mixer.cpp` lists the kinds.
 
 /// Weights of one layer's mixer.
 std::vector<Tensor> tensors(const Mixer& mixer, std::int64_t hidden);
