@@ -15,7 +15,7 @@ struct Outliner {
     const MappedComputation& nest;
     const MappingDevice& device;
     const Analysis& analysis;
-    Plan plan = make_plan(nest);
+    NestPlan plan = make_plan(nest);
     std::size_t buffer = 0;  // in the order in which make_plan meets them
     std::vector<std::string> lines{};
 
