@@ -74,7 +74,9 @@ int list(const Options& o, SummaryOptions options) {
     OptionFaults faults;
     for (const std::string& name : entry_names(data, "workloads")) {
         try {
-            entries.push_back(entry(find_traffic(find_entry(data, "workloads", name)), options));
+            const Traffic traffic = find_traffic(find_entry(data, "workloads", name));
+            entries.push_back(entry(traffic, options));
+            entries.back().summary.rate = own_rate(traffic);  // the first requests may be a quiet hour's
         } catch (const InputError& e) {
             faults.add(e);
         }
