@@ -21,7 +21,7 @@ void visit(const Nest& n, const auto& f) {
     for (const Nest& inner : n.body) visit(inner, f);
 }
 
-// What a tile factor may be: granule times powers of two, and the largest dimension that it cuts.
+// What a tile factor may be: granule times 2^k and 3 x 2^k, and the largest dimension that it cuts.
 Values values_of(const MappedComputation& nest, std::size_t factor) {
     const TileFactor& t = nest.mapping.tiles[factor];
     if (!t.searched) return {t.value};
@@ -36,7 +36,10 @@ Values values_of(const MappedComputation& nest, std::size_t factor) {
         });
     }
     Values values;
-    for (std::int64_t v = std::min(t.granule, largest); v < largest; v *= 2) values.push_back(v);
+    for (std::int64_t v = std::min(t.granule, largest); v < largest; v *= 2) {
+        values.push_back(v);
+        if (v * 3 / 2 < largest && v > t.granule) values.push_back(v * 3 / 2);
+    }
     values.push_back(largest);
     return values;
 }
@@ -171,6 +174,7 @@ struct Search {
         Variants& v = kernels[kernel];
         const Values key = own(kernel, all);
         if (const auto found = v.best.find(key); found != v.best.end()) return found->second;
+        const Seconds least = tight_bound(kernel, all);
         std::pair<Score, std::size_t> best{{Seconds(-1), 0}, 0};
         for (std::size_t i = 0; i < v.nests.size(); ++i) {
             set(v.nests[i], all);
@@ -180,6 +184,7 @@ struct Search {
             ++result.analysed;
             const Score s{k.expected, k.l2_bytes};
             if (best.first.time < Seconds{} || s < best.first) best = {s, i};
+            if (v.by_time.size() == 1 && s.time <= least) break;  // blocks in another order gain nothing
         }
         return v.best[key] = best;
     }

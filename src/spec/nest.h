@@ -35,7 +35,7 @@ inline constexpr std::array kLoopBindings{
 struct TileFactor {
     std::string name;
     std::int64_t value = 1;
-    std::int64_t granule = 16;  ///< the search tries granule times powers of two
+    std::int64_t granule = 16;  ///< the search tries granule times 2^k and 3 x 2^k
     bool searched = true;
 };
 
