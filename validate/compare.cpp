@@ -44,13 +44,6 @@ constexpr DeviceName kDeviceNames[] = {
     {"V100-SXM2-32GB", "v100-32gb"},
 };
 
-std::string profile_of(const std::string& device, const std::string& file) {
-    for (const DeviceName& n : kDeviceNames) {
-        if (device.find(n.part) != std::string::npos) return n.profile;
-    }
-    refuse(file, "device", "'" + device + "' is no device known here; say which with --hw");
-}
-
 /// A row of a kernel table that beats the floor. The floors count compulsory bytes once and grant what L2
 /// holds, so a faster row is a wrong measurement or a wrong reading of its columns.
 std::string kernel_refusal(Seconds measured, Seconds floor) {
@@ -90,8 +83,9 @@ bool add_file(ValidateAnswer& answer, const std::string& file, const Profiles& p
     if (const auto cases = kernel_cases(table, file)) {
         if (cases->empty()) return true;
         const auto device = static_cast<std::size_t>(table.column("device"));
-        const std::string name = profiles.forced_hardware.empty() ? profile_of(table.rows[0][device], file)
-                                                                  : profiles.forced_hardware;
+        const std::string name = profiles.forced_hardware.empty()
+                                     ? device_profile(table.rows[0][device], file)
+                                     : profiles.forced_hardware;
         add_kernels(answer, *cases, file, profiles.hardware(name));
         return true;
     }
@@ -122,6 +116,13 @@ CaseSummary summary_of(const std::string& group, const std::vector<const Measure
 
 }  // namespace
 
+std::string device_profile(const std::string& device, const std::string& file) {
+    for (const DeviceName& n : kDeviceNames) {
+        if (device.find(n.part) != std::string::npos) return n.profile;
+    }
+    refuse(file, "device", "'" + device + "' is no device known here; say which with --hw");
+}
+
 void summarise(ValidateAnswer& answer) {
     std::vector<std::string> order;
     std::map<std::string, std::vector<const MeasuredCase*>> groups;
@@ -134,6 +135,21 @@ void summarise(ValidateAnswer& answer) {
     answer.groups.clear();
     for (const std::string& group : order) answer.groups.push_back(summary_of(group, groups[group]));
     answer.overall = summary_of("all", all);
+    std::map<std::string, std::vector<double>> capacity;
+    std::vector<std::string> capacity_order;
+    for (const CapacityCase& c : answer.capacities) {
+        if (!c.not_counted.empty()) continue;
+        if (capacity.count(c.group) == 0) capacity_order.push_back(c.group);
+        capacity[c.group].push_back(c.error);
+    }
+    answer.capacity_groups.clear();
+    for (const std::string& group : capacity_order) {
+        CaseSummary s;
+        s.group = group;
+        for (const double error : capacity[group]) s.worst = std::max(s.worst, std::abs(error));
+        s.errors = summarise(std::move(capacity[group]));
+        answer.capacity_groups.push_back(std::move(s));
+    }
 }
 
 ValidateAnswer compare(const std::vector<std::string>& paths, const Profiles& profiles) {
@@ -149,7 +165,8 @@ ValidateAnswer compare(const std::vector<std::string>& paths, const Profiles& pr
         if (named) refuse(file, "", fault);
         answer.notes.push_back(file + ": " + fault);
     }
-    if (answer.cases.empty()) refuse("--measured", "", "no measurement was found");
+    if (answer.cases.empty() && answer.capacities.empty())
+        refuse("--measured", "", "no measurement was found");
     summarise(answer);
     return answer;
 }

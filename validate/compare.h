@@ -26,6 +26,9 @@ struct Profiles {
 /// folder.
 ValidateAnswer compare(const std::vector<std::string>& paths, const Profiles& profiles);
 
+/// The profile of a device by the name that its driver prints; InputError naming `file` when it is unknown.
+std::string device_profile(const std::string& device, const std::string& file);
+
 /// Adds the summaries by group and over all.
 void summarise(ValidateAnswer& answer);
 

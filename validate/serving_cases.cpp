@@ -104,6 +104,10 @@ std::string doubt(const ServingRun& run, const ServingTimes&, std::map<std::stri
 
 /// What a TPOT below the floor means, most likely.
 std::string floor_reason(const ServingRun& run) {
+    if (run.disaggregated)
+        return "faster than the floor of one decoding worker: the requests spread over several, which the "
+               "row does not "
+               "count, or several tokens are guessed per step";
     if (run.ttft > run.output * run.tpot)
         return "faster than the floor of the stated concurrency: most requests were waiting, not decoding";
     return "faster than the floor of the stated load: prompts were found in a prefix cache, or generation "

@@ -30,6 +30,18 @@ struct MeasuredCase {
     std::string not_counted;  ///< why the row is shown but in no summary; "" where it is
 };
 
+/// A measured amount of memory beside its prediction; `unit` is bytes or tokens.
+struct CapacityCase {
+    std::string name;
+    std::string group;
+    std::string where;
+    std::string unit;
+    double predicted = 0;
+    double measured = 0;
+    double error = 0;
+    std::string not_counted;
+};
+
 /// The cases of one group that were neither refused nor left out.
 struct CaseSummary {
     std::string group;
@@ -37,6 +49,7 @@ struct CaseSummary {
     double inside_interval = 0;  ///< share of cases with low <= measured <= high
     double median_width = 0;     ///< median of high / expected
     int below_floor = 0;         ///< refused ones
+    double worst = 0;            ///< largest absolute error, of capacities
 };
 
 struct ValidateAnswer {
@@ -45,6 +58,8 @@ struct ValidateAnswer {
     std::vector<MeasuredCase> cases;
     std::vector<CaseSummary> groups;
     CaseSummary overall;
+    std::vector<CapacityCase> capacities;
+    std::vector<CaseSummary> capacity_groups;
 };
 
 /// One parameter of a fit.

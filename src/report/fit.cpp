@@ -92,4 +92,38 @@ Report report(const FitAnswer& a) {
     return r;
 }
 
+Report report(const EngineFitAnswer& a) {
+    Report r;
+    r.rows = "parameters";
+    r.json = envelope("fit");
+    r.json["inputs"]["engine"] = a.engine;
+    r.json["runs"] = a.rows;
+    r.json["parameters"] = Json::array();
+    Table parameters({"parameter", "low", "expected", "high"});
+    for (const EngineParameter& p : a.parameters) {
+        r.json["parameters"].push_back(
+            {{"name", p.name}, {"low_s", p.low}, {"expected_s", p.expected}, {"high_s", p.high}});
+        parameters.add(
+            {p.name, format(Seconds(p.low), 3), format(Seconds(p.expected), 3), format(Seconds(p.high), 3)});
+    }
+    r.json["overlap"] = a.overlap;
+    Table errors({"error", "runs", "mean", "median", "95 % within", "bias"});
+    const auto add = [&](const char* key, const char* what, const ErrorSummary& s) {
+        r.json[key] = s.rows > 0 ? errors_json(s) : Json();
+        if (s.rows > 0)
+            errors.add({what, fmt::format("{}", s.rows), percent(s.mean_abs), percent(s.median_abs),
+                        percent(s.p95_abs), percent(s.bias)});
+    };
+    add("tpot_fitted", "TPOT, fitted rows", a.tpot);
+    add("tpot_other_model", "TPOT, model left out", a.tpot_other_model);
+    add("tpot_other_device", "TPOT, device left out", a.tpot_other_device);
+    add("ttft_fitted", "TTFT, fitted rows", a.ttft);
+    add("ttft_other_model", "TTFT, model left out", a.ttft_other_model);
+    add("ttft_other_device", "TTFT, device left out", a.ttft_other_device);
+    r.text =
+        fmt::format("host times of {} from {} served runs; overlap {:.3g}\n", a.engine, a.rows, a.overlap) +
+        parameters.to_string() + "\n" + errors.to_string();
+    return r;
+}
+
 }  // namespace headroom

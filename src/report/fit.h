@@ -7,5 +7,6 @@
 namespace headroom {
 
 Report report(const FitAnswer& answer);
+Report report(const EngineFitAnswer& answer);
 
 }  // namespace headroom

@@ -75,6 +75,30 @@ std::string worst(const ValidateAnswer& a) {
     return "\n" + table.to_string();
 }
 
+Json capacity_json(const CapacityCase& c) {
+    Json j = {{"name", c.name},
+              {"group", c.group},
+              {"predicted_" + c.unit, c.predicted},
+              {"measured_" + c.unit, c.measured},
+              {"error", c.error},
+              {"where", c.where}};
+    if (!c.not_counted.empty()) j["not_counted"] = c.not_counted;
+    return j;
+}
+
+std::string capacity_text(const ValidateAnswer& a) {
+    if (a.capacities.empty()) return "";
+    Table table({"memory", "rows", "mean", "median", "worst", "bias"});
+    for (const CaseSummary& s : a.capacity_groups)
+        table.add({s.group, fmt::format("{}", s.errors.rows), percent(s.errors.mean_abs),
+                   percent(s.errors.median_abs), percent(s.worst), percent(s.errors.bias)});
+    Table rows({"row", "predicted", "measured", "error", ""});
+    for (const CapacityCase& c : a.capacities)
+        rows.add({c.name + (c.unit == "tokens" ? " KV" : ""), format_number(c.predicted, 4),
+                  format_number(c.measured, 4), percent(c.error), c.not_counted});
+    return table.to_string() + "\n" + rows.to_string();
+}
+
 }  // namespace
 
 Report report(const ValidateAnswer& a) {
@@ -88,12 +112,25 @@ Report report(const ValidateAnswer& a) {
     for (const CaseSummary& s : a.groups) r.json["summary"].push_back(summary_json(s));
     r.json["overall"] = summary_json(a.overall);
     r.json["notes"] = a.notes;
+    if (!a.capacities.empty()) {
+        r.json["capacities"] = Json::array();
+        for (const CapacityCase& c : a.capacities) r.json["capacities"].push_back(capacity_json(c));
+        r.json["capacity_summary"] = Json::array();
+        for (const CaseSummary& s : a.capacity_groups) {
+            Json j = summary_json(s);
+            j["worst_abs_error"] = s.worst;
+            for (const char* key : {"inside_interval", "median_interval", "below_floor"}) j.erase(key);
+            r.json["capacity_summary"].push_back(std::move(j));
+        }
+    }
 
     Table table(
         {"group", "cases", "mean", "median", "95 % within", "bias", "in interval", "interval", "refused"});
     for (const CaseSummary& s : a.groups) add_row(table, s);
     if (a.groups.size() > 1) add_row(table, a.overall);
-    r.text = "errors: predicted over measured - 1\n" + table.to_string() + worst(a) + refusals(a);
+    r.text = "errors: predicted over measured - 1\n";
+    if (!a.cases.empty()) r.text += table.to_string() + worst(a) + refusals(a);
+    r.text += capacity_text(a);
     for (const std::string& note : a.notes) r.text += "note: " + note + "\n";
     return r;
 }

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "check.h"
+#include "io/catalogue.h"
+#include "io/engine_yaml.h"
+#include "io/hardware_yaml.h"
+#include "io/model_reader.h"
+#include "memory/ledger.h"
+#include "perf/step_time.h"
+#include "validate/compare.h"
+#include "validate/engine_fit.h"
+
+#include <filesystem>
+#include <fstream>
+
+using namespace headroom;
+
+namespace {
+
+Profiles profiles() {
+    const std::string data = test::source("");
+    Profiles p;
+    p.hardware = [data](const std::string& name) {
+        return read_hardware(find_entry(data, "hwprofiles", name), data);
+    };
+    p.engine = [data](const std::string& name) { return read_engine(find_entry(data, "engines", name)); };
+    p.model = [data](const std::string& name) { return read_model(find_entry(data, "models", name)).model; };
+    return p;
+}
+
+ServingRun run(double concurrency, int tp, double output) {
+    ServingRun r;
+    r.engine = "vllm-0.19";
+    r.model = "llama-3.1-8b";
+    r.hardware = "h100-sxm";
+    r.input = 1024;
+    r.output = output;
+    r.concurrency = concurrency;
+    r.deployment.tp = tp;
+    return r;
+}
+
+const CaseSummary* find(const std::vector<CaseSummary>& all, const std::string& group) {
+    for (const CaseSummary& s : all) {
+        if (s.group == group) return &s;
+    }
+    return nullptr;
+}
+
+}  // namespace
+
+TEST_CASE("host time adds to a step when it takes turns and hides when it overlaps", "[perf]") {
+    const Profiles p = profiles();
+    const Hardware h = p.hardware("h100-sxm");
+    const Shard parts = shard(p.model("llama-3.1-8b"), Deployment{});
+    Engine engine = p.engine("ideal");
+    const Seconds device = step_time(parts, decode_batch(64, 1024), h, engine).time.expected;
+    engine.time.per_sequence.expected = (0.5 * device).base() / 64;
+    engine.time.overlap = 1;
+    CHECK(test::near(step_time(parts, decode_batch(64, 1024), h, engine).time.expected.base(),
+                     1.5 * device.base(), 1e-6));
+    engine.time.overlap = 8;
+    const Seconds hidden = step_time(parts, decode_batch(64, 1024), h, engine).time.expected;
+    CHECK(hidden > device);
+    CHECK(hidden < 1.01 * device);
+}
+
+TEST_CASE("an engine's host times are found again from runs made with them", "[validate]") {
+    const Profiles p = profiles();
+    const Model model = p.model("llama-3.1-8b");
+    const Hardware hardware = p.hardware("h100-sxm");
+    Engine truth = p.engine("vllm-0.19");
+    truth.time.per_step.expected = 2e-3;
+    truth.time.per_sequence.expected = 30e-6;
+    truth.time.per_prompt.expected = 8e-3;
+    truth.time.overlap = 2;
+    std::vector<ServingRun> runs;
+    for (const double c : {4.0, 32.0, 128.0}) {
+        for (const int tp : {1, 8}) {
+            for (const double output : {128.0, 1024.0}) runs.push_back(run(c, tp, output));
+        }
+    }
+    std::vector<ServedCase> cases;
+    for (ServingRun& r : runs) {
+        const ServingTimes t = serving_times(r, model, hardware, truth);
+        r.tpot = t.tpot.expected;
+        r.ttft = t.ttft.expected;
+        cases.push_back({&r, &model, &hardware});
+    }
+    const Engine found = fit_engine_time(cases, p.engine("vllm-0.19"));
+    for (const ServedCase& c : cases) {
+        const Seconds again = serving_times(*c.run, model, hardware, found).tpot.expected;
+        CHECK(test::near(again.base(), c.run->tpot.base(), 0.05));
+    }
+    CHECK(std::abs(found.time.per_step.expected - 2e-3) < 0.7e-3);
+}
+
+TEST_CASE("gemma-3-4b's layers form one full and six window groups of one pool", "[memory]") {
+    // The start-up log of vLLM 0.19: 204,817 blocks are 468,144 tokens, so seven groups share them.
+    const Profiles p = profiles();
+    const ModelKv kv = kv_of(p.model("gemma-3-4b"));
+    const PageLayout layout = engine_layout(kv, p.engine("vllm-0.19"));
+    REQUIRE(layout.groups.size() == 7);
+    CHECK(204817 / 7 * layout.block == 468144);
+}
+
+TEST_CASE("a kernel row that beats the floor is refused, named, and in no error", "[validate]") {
+    const auto folder = std::filesystem::temp_directory_path() / "headroom-validate-test";
+    std::filesystem::create_directories(folder);
+    const std::string file = (folder / "gemm.csv").string();
+    std::ofstream(file)
+        << "framework,version,device,op_name,kernel_source,gemm_dtype,m,n,k,latency\n"
+           "VLLM,0.14.0,NVIDIA H100 80GB HBM3,gemm,vllm_default,bfloat16,8192,8192,8192,1.5\n"
+           "VLLM,0.14.0,NVIDIA H100 80GB HBM3,gemm,vllm_default,bfloat16,8192,8192,8192,0.5\n";
+    const ValidateAnswer answer = compare({file}, profiles());
+    std::filesystem::remove_all(folder);
+    REQUIRE(answer.cases.size() == 2);
+    CHECK(answer.cases[0].refused.empty());
+    CHECK_FALSE(answer.cases[1].refused.empty());
+    REQUIRE(answer.groups.size() == 1);
+    CHECK(answer.groups[0].errors.rows == 1);
+    CHECK(answer.groups[0].below_floor == 1);
+    CHECK(answer.cases[0].predicted.floor <= answer.cases[0].predicted.low);
+}
+
+TEST_CASE("start-up memory of vLLM 0.19: weights and KV tokens as its logs say", "[outside]") {
+    const std::string data = test::outside_data();
+    if (data.empty()) return WARN("no outside data: skipped");
+    const ValidateAnswer answer = compare({data + "/measured/kv-capacity.jsonl"}, profiles());
+    const CaseSummary* tokens = find(answer.capacity_groups, "vllm-0.19 KV tokens");
+    REQUIRE(tokens != nullptr);
+    CHECK(tokens->errors.rows >= 15);
+    CHECK(tokens->errors.mean_abs <= 0.04);
+    CHECK(tokens->worst <= 0.10);
+    const CaseSummary* weights = find(answer.capacity_groups, "vllm-0.19 weights");
+    REQUIRE(weights != nullptr);
+    CHECK(weights->errors.median_abs <= 0.005);
+}
+
+TEST_CASE("served runs of dense models lie near their predictions, nine in ten inside the interval",
+          "[outside]") {
+    const std::string data = test::outside_data();
+    if (data.empty()) return WARN("no outside data: skipped");
+    const ValidateAnswer answer = compare({data + "/measured/serving/runs.csv"}, profiles());
+    for (const char* group :
+         {"vllm-0.10 llama-3.1-70b TPOT", "vllm-0.19 gpt-oss-120b TPOT", "trtllm llama-3.1-8b TPOT",
+          "trtllm llama-3.1-70b TPOT", "sglang llama-3.1-8b TPOT"}) {
+        INFO(group);
+        const CaseSummary* s = find(answer.groups, group);
+        REQUIRE(s != nullptr);
+        CHECK(s->errors.mean_abs <= 0.12);
+        CHECK(s->errors.median_abs <= 0.08);
+        CHECK(s->inside_interval >= 0.9);
+    }
+}

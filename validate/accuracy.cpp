@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/accuracy.h"
+
+#include "io/map_reader.h"
+#include "validate/ceilings_fit.h"
+#include "validate/engine_fit.h"
+#include "validate/kernel_files.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+namespace headroom {
+namespace {
+
+std::string percent_of(double fraction) { return fmt::format("{:.1f} %", 100 * fraction); }
+
+std::string cells(const ErrorSummary& s) {
+    return fmt::format("{} | {} | {} | {} | {}", s.rows, percent_of(s.mean_abs), percent_of(s.median_abs),
+                       percent_of(s.p95_abs), percent_of(s.bias));
+}
+
+constexpr const char* kHead = "rows | mean | median | 95 % within | bias";
+constexpr const char* kRule = "---: | ---: | ---: | ---: | ---:";
+
+struct DeviceTables {
+    std::vector<KernelCase> cases;
+    int refused = 0;
+};
+
+/// By device profile; files in order, so that the halves are those of `fit`.
+std::map<std::string, DeviceTables> device_tables(const std::vector<std::string>& paths,
+                                                  const Profiles& profiles) {
+    std::map<std::string, DeviceTables> devices;
+    for (const std::string& file : files_below(paths, {".csv"})) {
+        const CsvTable table = parse_csv(read_file(file), file);
+        auto cases = kernel_cases(table, file);
+        if (!cases || cases->empty()) continue;
+        const auto column = static_cast<std::size_t>(table.column("device"));
+        const std::string name = device_profile(table.rows[0][column], file);
+        const Peaks peaks = profiles.hardware(name).reach.peaks;
+        DeviceTables& device = devices[name];
+        for (KernelCase& c : *cases) {
+            if (c.measured < floor_time(c.shape, peaks))
+                ++device.refused;
+            else
+                device.cases.push_back(std::move(c));
+        }
+    }
+    return devices;
+}
+
+std::map<std::string, std::vector<KernelCase>> groups_of(const std::vector<KernelCase>& cases) {
+    std::map<std::string, std::vector<KernelCase>> groups;
+    for (const KernelCase& c : cases) groups[c.group].push_back(c);
+    return groups;
+}
+
+double inside(const std::vector<double>& errors, double spread) {
+    const auto held = std::count_if(errors.begin(), errors.end(),
+                                    [&](double e) { return std::abs(std::log1p(e)) <= std::log(spread); });
+    return errors.empty() ? 0 : static_cast<double>(held) / static_cast<double>(errors.size());
+}
+
+std::string kernel_part(const std::map<std::string, DeviceTables>& devices, const Profiles& profiles) {
+    std::string text =
+        "## Kernels\n\nPublished one-layer tables (vLLM 0.14.0, NCCL). Each group was fitted on a random "
+        "half of "
+        "its rows; the errors are of the other half. `interval` is the printed factor either way.\n";
+    for (const auto& [name, device] : devices) {
+        const Ceilings reach = profiles.hardware(name).reach;
+        text += fmt::format(
+            "\n### {}\n\n{} rows faster than the floor were refused.\n\n| group | {} | in interval | "
+            "interval |\n| --- | {} | ---: | ---: |\n",
+            name, device.refused, kHead, kRule);
+        for (const auto& [group, cases] : groups_of(device.cases)) {
+            std::vector<bool> unseen = random_half(static_cast<int>(cases.size()), 0);
+            unseen.flip();
+            const std::vector<double> errors = errors_of(cases, unseen, reach);
+            const double spread = find_ceiling(spread_parameter(group))->get(reach);
+            text += fmt::format("| {} | {} | {} | x{:.2f} |\n", group, cells(summarise(errors)),
+                                percent_of(inside(errors, spread)), spread);
+        }
+    }
+    if (devices.size() < 2) return text;
+    text += fmt::format(
+        "\n### A device left out\n\nThe parameters of one device on the rows of another, with that one's "
+        "datasheet peaks: what an unmeasured device is worth. "
+        "Profiles without a fit of their own carry intervals of this width.\n\n| parameters of | rows of | "
+        "group | {} |\n| --- | --- | --- | {} |\n",
+        kHead, kRule);
+    for (const auto& [from, unused] : devices) {
+        for (const auto& [name, device] : devices) {
+            if (from == name) continue;
+            Ceilings reach = profiles.hardware(from).reach;
+            reach.peaks = profiles.hardware(name).reach.peaks;
+            for (const auto& [group, cases] : groups_of(device.cases)) {
+                if (groups_of(devices.at(from).cases).count(group) > 0)
+                    text += fmt::format("| {} | {} | {} | {} |\n", from, name, group,
+                                        cells(summarise(errors_of(cases, {}, reach))));
+            }
+        }
+    }
+    return text;
+}
+
+std::string served_part(const std::vector<std::string>& paths, const Profiles& profiles) {
+    std::string text;
+    for (const std::string& file : files_below(paths, {".csv"})) {
+        const auto runs = serving_runs(parse_csv(read_file(file), file), file);
+        if (!runs) continue;
+        std::map<std::string, int> engines;
+        for (const ServingRun& run : *runs) ++engines[run.engine];
+        for (const auto& [engine, count] : engines) {
+            const EngineFitAnswer fit = fit_engine(engine, *runs, profiles);
+            const auto add = [&](const char* what, const char* split, const ErrorSummary& s) {
+                if (s.rows > 0) text += fmt::format("| {} | {} | {} | {} |\n", engine, what, split, cells(s));
+            };
+            add("TPOT", "fitted rows", fit.tpot);
+            add("TPOT", "model left out", fit.tpot_other_model);
+            add("TPOT", "device left out", fit.tpot_other_device);
+            add("TTFT", "fitted rows", fit.ttft);
+            add("TTFT", "model left out", fit.ttft_other_model);
+            add("TTFT", "device left out", fit.ttft_other_device);
+        }
+    }
+    if (text.empty()) return "";
+    return fmt::format(
+               "## Served runs\n\nConstant concurrency, co-located. Four host times and an overlap per "
+               "engine were fitted to TPOT, one to TTFT; kernels were not touched.\n\n| engine | what | "
+               "split | {} |\n| --- | --- | --- | {} |\n",
+               kHead, kRule) +
+           text;
+}
+
+std::string case_part(const ValidateAnswer& answer) {
+    std::string text = fmt::format(
+        "\n## Served runs by engine and model, with the profiles as shipped\n\n| group | {} | in interval | "
+        "interval | refused |\n| --- | {} | ---: | ---: | ---: |\n",
+        kHead, kRule);
+    for (const CaseSummary& s : answer.groups) {
+        if (s.group.find("TPOT") == std::string::npos && s.group.find("TTFT") == std::string::npos) continue;
+        text += fmt::format("| {} | {} | {} | x{:.2f} | {} |\n", s.group, cells(s.errors),
+                            percent_of(s.inside_interval), s.median_width, s.below_floor);
+    }
+    std::map<std::string, int> reasons;
+    for (const MeasuredCase& c : answer.cases) {
+        const std::string& reason = c.refused.empty() ? c.not_counted : c.refused;
+        if (!reason.empty())
+            ++reasons[reason.starts_with("the same run") ? "the same run is listed twice" : reason];
+    }
+    text += "\nFigures that are not counted, and why:\n\n";
+    for (const auto& [reason, count] : reasons) text += fmt::format("- {}: {}\n", count, reason);
+    return text;
+}
+
+std::string memory_part(const ValidateAnswer& answer) {
+    if (answer.capacities.empty()) return "";
+    std::string text =
+        fmt::format("\n## Memory at start-up\n\n| group | {} | worst |\n| --- | {} | ---: |\n", kHead, kRule);
+    for (const CaseSummary& s : answer.capacity_groups)
+        text += fmt::format("| {} | {} | {} |\n", s.group, cells(s.errors), percent_of(s.worst));
+    return text + fmt::format(
+                      "\n{} rows have no profile of their engine version, device or model and are not in the "
+                      "table.\n",
+                      answer.notes.size());
+}
+
+constexpr const char* kChosen =
+    "\n## What was chosen on all rows\n\n"
+    "Errors above are of unseen rows where the split says so, but some choices were made while looking at "
+    "all of them:\n\n"
+    "- the form of the kernel models (tile shapes, the overlap of compute and memory, shares of L2 that a "
+    "repeated call keeps), and how the\n"
+    "  tables' columns are read (`validate/kernel_cases.h`);\n"
+    "- the form of the host's part of a step, and which engine profile a run belongs to by its version;\n"
+    "- that the launch of an attention call on a compressed latent shrinks inside a graph as a small "
+    "kernel's does;\n"
+    "- that one request waits for a slot in TensorRT-LLM's 1.0.0rc3 rows, and that a client sends ten "
+    "requests;\n"
+    "- which series of runs is not believed (a tenth of it beats the floor) and which runs are mostly "
+    "waiting;\n"
+    "- the memory accounting of vLLM 0.19 and 0.10: its two activation factors and runtime bytes come from "
+    "the same kind of logs as the\n"
+    "  rows that they are compared with.\n\n"
+    "## What is missed\n\n"
+    "- Disaggregated runs: the rows do not say over how many decoding workers the concurrency spreads; one "
+    "is assumed, and the error is that of\n"
+    "  the assumption.\n"
+    "- A model that an engine was not fitted to: host times that the remaining runs do not determine stay at "
+    "their usual value.\n"
+    "- TensorRT-LLM with expert parallelism runs experts faster than the tables of vLLM's kernels, from "
+    "which the device's ceilings come.\n";
+
+}  // namespace
+
+std::string accuracy_report(const std::vector<std::string>& paths, const Profiles& profiles) {
+    const ValidateAnswer answer = compare(paths, profiles);
+    return "# Accuracy\n\nGenerated by `headroom validate --measured DIR --accuracy docs/accuracy.md` from "
+           "measurements that others made. "
+           "An error is predicted over measured less 1; `bias` is its median.\n\n"
+           "Others publish, for comparison: 20 to 25 % median error of the gap between tokens, 12 % of TTFT, "
+           "20 to 60 % end to end; 6.7 % mean error of KV tokens.\n\n" +
+           kernel_part(device_tables(paths, profiles), profiles) + "\n" + served_part(paths, profiles) +
+           case_part(answer) + memory_part(answer) + kChosen;
+}
+
+}  // namespace headroom
