@@ -124,7 +124,10 @@ TEST_CASE("a kernel row that beats the floor is refused, named, and in no error"
 
 TEST_CASE("start-up memory of vLLM 0.19: weights and KV tokens as its logs say", "[outside]") {
     const std::string data = test::outside_data();
-    if (data.empty()) return WARN("no outside data: skipped");
+    if (data.empty()) {
+        WARN("no outside data: skipped");
+        return;
+    }
     const ValidateAnswer answer = compare({data + "/measured/kv-capacity.jsonl"}, profiles());
     const CaseSummary* tokens = find(answer.capacity_groups, "vllm-0.19 KV tokens");
     REQUIRE(tokens != nullptr);
@@ -139,7 +142,10 @@ TEST_CASE("start-up memory of vLLM 0.19: weights and KV tokens as its logs say",
 TEST_CASE("served runs of dense models lie near their predictions, nine in ten inside the interval",
           "[outside]") {
     const std::string data = test::outside_data();
-    if (data.empty()) return WARN("no outside data: skipped");
+    if (data.empty()) {
+        WARN("no outside data: skipped");
+        return;
+    }
     const ValidateAnswer answer = compare({data + "/measured/serving/runs.csv"}, profiles());
     for (const char* group :
          {"vllm-0.10 llama-3.1-70b TPOT", "vllm-0.19 gpt-oss-120b TPOT", "trtllm llama-3.1-8b TPOT",
