@@ -9,7 +9,8 @@ TEST_CASE("context parallelism cuts a prompt's work and a sequence's cache, not 
     const Model m = model("llama-3-8b");
     const Shard one = shard(m, {}), four = shard(m, {.cp = 4});
     const Batch prompt = prefill_batch(1, 65536);
-    const Work whole = total_work(step_operators(one, prompt)), part = total_work(step_operators(four, prompt));
+    const Work whole = total_work(step_operators(one, prompt)),
+               part = total_work(step_operators(four, prompt));
     // all but the head, which computes one row on each GPU
     CHECK(near(part.flop.base(), whole.flop.base() / 4, 0.001));
     // and the rows that it looks up in the embedding table
