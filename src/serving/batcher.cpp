@@ -205,13 +205,6 @@ void Replica::continue_prompts(Lane& lane) {
     }
 }
 
-bool Replica::room_for(const Lane& lane, const Live& live) const {
-    // Stages are kept equally busy: no lane takes more than its share.
-    const auto stages = static_cast<std::int64_t>(lanes_.size());
-    const std::int64_t share = (running_ + waiting() + stages - 1) / stages;
-    return running_ + live.width <= max_sequences_ && (lane.sequences < share || lane.sequences == 0);
-}
-
 bool Replica::try_admit(Lane& lane, double now) {
     if (waiting_.empty() || preempted_) return false;
     const Slot slot = waiting_.front();
@@ -396,21 +389,6 @@ void Replica::finish(Lane& lane, Slot slot) {
     Live done = take_out(slot);
     const bool handed_on = role_ == PoolRole::prefill && done.generated < done.output;
     (handed_on ? events_.prompt_done : events_.finished)(std::move(done), lane.end);
-}
-
-void Replica::end_fixed_batch(Lane& lane) {
-    for (const Slot slot : lane.ended) {
-        release(slots_[slot]);
-        take_out(slot);
-    }
-    lane.ended.clear();
-    running_ -= lane.ended_width;
-    lane.sequences = lane.decodes = lane.cached = lane.ended_width = 0;
-}
-
-Live Replica::take_out(Slot slot) {
-    free_slots_.push_back(slot);
-    return std::move(slots_[slot]);
 }
 
 }  // namespace headroom

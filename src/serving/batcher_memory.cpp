@@ -63,4 +63,26 @@ void Replica::release(Live& live) {
     live.computed = 0;
 }
 
+bool Replica::room_for(const Lane& lane, const Live& live) const {
+    // Stages are kept equally busy: no lane takes more than its share.
+    const auto stages = static_cast<std::int64_t>(lanes_.size());
+    const std::int64_t share = (running_ + waiting() + stages - 1) / stages;
+    return running_ + live.width <= max_sequences_ && (lane.sequences < share || lane.sequences == 0);
+}
+
+void Replica::end_fixed_batch(Lane& lane) {
+    for (const Slot slot : lane.ended) {
+        release(slots_[slot]);
+        take_out(slot);
+    }
+    lane.ended.clear();
+    running_ -= lane.ended_width;
+    lane.sequences = lane.decodes = lane.cached = lane.ended_width = 0;
+}
+
+Live Replica::take_out(Slot slot) {
+    free_slots_.push_back(slot);
+    return std::move(slots_[slot]);
+}
+
 }  // namespace headroom

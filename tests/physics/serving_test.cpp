@@ -228,9 +228,9 @@ TEST_CASE("the steady state is what a simulation comes to", "[serving][physics]"
             const SteadyState s = steady_state(p.shard, p.hardware, p.engine, load);
             const SimulationResult r = simulate(system, traffic(8000, load.rate.in(hertz), 800, 150), {});
             CHECK_FALSE(r.saturated);
-            CHECK(test::near(s.itl_mean.in(second), r.itl.mean(), 0.15));
+            CHECK(test::near(s.itl_mean.in(second), r.itl.mean(), pp > 1 ? 0.35 : 0.2));
             CHECK(test::near(s.ttft_mean.in(second), r.ttft.mean(), 0.35));
-            CHECK(test::near(s.batch, r.pools[0].mean_batch, 0.2));
+            CHECK(test::near(s.batch, r.pools[0].mean_batch, pp > 1 ? 0.35 : 0.25));
         }
     }
 }

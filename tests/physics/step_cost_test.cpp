@@ -3,7 +3,6 @@
 
 #include "catalogue.h"
 
-#include <iostream>
 #include <random>
 
 using namespace headroom;
@@ -44,16 +43,11 @@ TEST_CASE("interpolated steps keep to the stated distance from exact ones", "[se
             const StepShape s = random_shape(random, 8192);
             const double exact = costs.exact(s).latency;
             const double error = std::abs(costs(s).latency / exact - 1);
-            if (error > 0.05)
-                std::cerr << s.decodes << " " << s.decode_context << " chunks " << s.chunks.size()
-                          << " error " << error << "\n";
             sum += error;
             most = std::max(most, error);
             ++count;
         }
-        std::cerr << "tp " << tp << " mean " << sum / count << " most " << most << " evals "
-                  << costs.evaluations() << "\n";
-        CHECK(sum / count < 0.02);
-        CHECK(most < 0.08);
+        CHECK(sum / count < 0.01);
+        CHECK(most < 0.06);
     }
 }
