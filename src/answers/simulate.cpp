@@ -47,7 +47,7 @@ SimulateAnswer simulate(const SimulateQuestion& s, const std::function<RequestSo
         a.system.pools = {whole};
     }
     for (const Pool& pool : a.system.pools) {
-        a.gpus += pool.replicas * gpus(pool.shard.deployment);
+        a.gpus += std::int64_t{pool.replicas} * gpus(pool.shard.deployment);
         if (a.fault.empty()) a.fault = fault_of(pool);
     }
     if (!a.fault.empty()) return a;

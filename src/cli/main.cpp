@@ -42,9 +42,9 @@ void refuse_extras(const CLI::App& app) {
     for (const std::string& extra : app.remaining()) {
         Diagnostic fault;
         fault.where.file = extra.substr(0, extra.find('='));
-        fault.message = extra.rfind("-", 0) == 0 ? "unknown option" : "unexpected argument";
+        fault.message = extra.front() == '-' ? "unknown option" : "unexpected argument";
         if (extra.rfind("--", 0) == 0) fault.suggestion = did_you_mean(fault.where.file, known);
-        if (extra.rfind("-", 0) == 0 || faults.empty()) faults.push_back(std::move(fault));
+        if (extra.front() == '-' || faults.empty()) faults.push_back(std::move(fault));
     }
     if (!faults.empty()) throw InputError(std::move(faults));
 }

@@ -292,7 +292,8 @@ void lfm2(HfReading& r) {
     if (r.config.flag({"block_auto_adjust_ff_dim"}, true)) {
         const double factor = r.config.maybe_number({"block_ffn_dim_multiplier"}).value_or(1.0);
         const auto unit = r.config.count_or({"block_multiple_of"}, 256, 1);
-        inner = static_cast<std::int64_t>(factor * static_cast<double>(2 * inner / 3));
+        const std::int64_t two_thirds = 2 * inner / 3;
+        inner = static_cast<std::int64_t>(factor * static_cast<double>(two_thirds));
         inner = (inner + unit - 1) / unit * unit;
     }
     for (const auto* key :

@@ -99,7 +99,8 @@ class Handler : public nlohmann::json_sax<nlohmann::json> {
 
     bool null() override { return put({}); }
     bool boolean(bool value) override {
-        JsonValue v{.kind = JsonValue::Kind::boolean};
+        JsonValue v;
+        v.kind = JsonValue::Kind::boolean;
         v.boolean = value;
         return put(std::move(v));
     }
@@ -111,8 +112,8 @@ class Handler : public nlohmann::json_sax<nlohmann::json> {
     }
     bool number_float(double value, const std::string&) override { return number(value, std::nullopt); }
     bool string(std::string& value) override {
-        JsonValue v{.kind =
-                        original_[consumed - 1] == '"' ? JsonValue::Kind::text : JsonValue::Kind::not_finite};
+        JsonValue v;
+        v.kind = original_[consumed - 1] == '"' ? JsonValue::Kind::text : JsonValue::Kind::not_finite;
         v.text = value;
         return put(std::move(v));
     }
@@ -162,7 +163,8 @@ class Handler : public nlohmann::json_sax<nlohmann::json> {
         return slashes % 2 == 1;
     }
     bool number(double value, std::optional<std::int64_t> whole) {
-        JsonValue v{.kind = JsonValue::Kind::number};
+        JsonValue v;
+        v.kind = JsonValue::Kind::number;
         v.number = value;
         v.whole = whole;
         return put(std::move(v));

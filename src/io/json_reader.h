@@ -24,7 +24,7 @@ struct JsonValue {
     std::optional<std::int64_t> whole{};  ///< of a number written without fraction that fits
     std::string text{};
     std::vector<JsonValue> items{};
-    std::vector<JsonMember> members{};  ///< in the file's order
+    std::vector<JsonMember> members;  ///< in the file's order
 };
 
 /// A key, where it stands (from 1), and its value.
