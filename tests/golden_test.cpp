@@ -34,8 +34,8 @@ Outcome run(const std::string& arguments) {
 }
 
 // A transcript is commands ("$ headroom ..."), each followed by what it prints and, when it is not 0, "[exit
-// N]", up to the next command, a comment ("# ...") or, in a README, the end of the block; other lines are
-// kept as they are. HEADROOM_RECORD=1 rewrites the files with what the program prints now; read the
+// N]", up to the next command or, in a document, the end of the block; other lines are kept as they are.
+// HEADROOM_RECORD=1 rewrites the files with what the program prints now; read the
 // difference before it is committed.
 int replay(const fs::path& file) {
     std::ifstream in(file);
@@ -46,7 +46,7 @@ int replay(const fs::path& file) {
     for (std::string line; std::getline(in, line);) {
         expected += line + "\n";
         const bool command = line.rfind("$ headroom", 0) == 0;
-        if (command || (prose ? line.rfind("```", 0) == 0 : line.rfind("# ", 0) == 0)) printed = false;
+        if (command || (prose && line.rfind("```", 0) == 0)) printed = false;
         if (!printed) actual += line + "\n";
         if (!command) continue;
         const Outcome outcome = run(line.substr(std::string("$ headroom").size()));
