@@ -81,4 +81,13 @@ StepTime step_time(const Shard& shard, const Batch& batch, const Hardware& hardw
     return step;
 }
 
+Seconds with_host(Seconds device, const Batch& batch, const Engine& engine) {
+    return with_host(device, host_work(batch), engine.time, &Interval::expected);
+}
+
+Engine without_host(Engine engine) {
+    engine.time.per_step = engine.time.per_sequence = engine.time.per_prompt = {};
+    return engine;
+}
+
 }  // namespace headroom

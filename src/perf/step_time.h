@@ -22,4 +22,11 @@ struct StepTime {
 
 StepTime step_time(const Shard& shard, const Batch& batch, const Hardware& hardware, const Engine& engine);
 
+/// What a step of `batch` takes when its device part takes `device`: the host's expected time on top, as far
+/// as it does not overlap.
+Seconds with_host(Seconds device, const Batch& batch, const Engine& engine);
+
+/// The same engine with a host that takes no time: `step_time` then gives the device part alone.
+Engine without_host(Engine engine);
+
 }  // namespace headroom

@@ -134,10 +134,8 @@ class Loop {
 
     // Every lane passes the slowest stage once; the host's part of a step is not repeated in each.
     Seconds cycle(const StepTime& t, const Batch& batch, double lanes) const {
-        double sequences = 0;
-        for (const SequenceGroup& g : batch.groups) sequences += g.sequences;
-        const Seconds host(engine_.time.per_step.expected + sequences * engine_.time.per_sequence.expected);
-        return host + lanes * (t.slowest_stage - host);
+        const StepTime device = step_time(shard_, batch, hardware_, without_host(engine_));
+        return t.time.expected - device.time.expected + lanes * device.slowest_stage;
     }
 
     // What prompts add to steps comes in lumps, random in number and length. A step with a prompt also holds

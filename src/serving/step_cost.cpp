@@ -87,20 +87,17 @@ Batch batch_of(const StepShape& shape, int ranks) {
 }
 
 StepCosts::StepCosts(const Shard& shard, const Hardware& hardware, const Engine& engine, bool contiguous)
-    : shard_(shard), hardware_(hardware), engine_(engine) {
+    : shard_(shard), hardware_(hardware), engine_(engine), bare_(without_host(engine)) {
     if (contiguous) saved_ = 1 - 1 / (1 + engine.time.paged_attention_cost);
     // Groups of a batch share the launch of their attention kernels.
     const SequenceGroup small{.sequences = 1, .fresh = 16, .past = 0};
     shared_launch_ = 2.0 * attention({{small}}) - attention({{small, small}});
 }
 
-StepCost StepCosts::evaluate(const Batch& batch) const {
+StepCost StepCosts::device(const Batch& batch) const {
     ++evaluations_;
-    const StepTime t = step_time(shard_, batch, hardware_, engine_);
-    double sequences = 0;  // the host's part of a step is not repeated in each stage
-    for (const SequenceGroup& g : batch.groups) sequences += g.sequences;
-    const double host = engine_.time.per_step.expected + sequences * engine_.time.per_sequence.expected;
-    return {t.time.expected.base(), t.slowest_stage.base() - host};
+    const StepTime t = step_time(shard_, batch, hardware_, bare_);
+    return {t.time.expected.base(), t.slowest_stage.base()};
 }
 
 StepCost StepCosts::attention(const Batch& batch) const {
@@ -120,8 +117,10 @@ StepCost StepCosts::attention(const Batch& batch) const {
 
 StepCost StepCosts::exact(const StepShape& shape) const {
     const Batch batch = batch_of(shape, shard_.deployment.dp);
-    const StepCost cost = evaluate(batch);
-    return saved_ > 0 ? cost - saved_ * attention(batch) : cost;
+    StepCost cost = device(batch);
+    if (saved_ > 0) cost = cost - saved_ * attention(batch);
+    cost.latency = with_host(Seconds(cost.latency), batch, engine_).base();
+    return cost;
 }
 
 template <class Evaluate>
@@ -144,7 +143,7 @@ StepCost StepCosts::products(double sequences, double fresh, bool samples) {
         if (n > 0) batch.groups.push_back(decoding(n, 1));
         batch.groups.push_back(
             {.sequences = 1.0 / shard_.deployment.dp, .fresh = f, .past = 0, .samples = samples});
-        return evaluate(batch) - attention(batch);
+        return device(batch) - attention(batch);
     });
 }
 
@@ -156,6 +155,12 @@ StepCost StepCosts::operator()(const StepShape& shape) {
         if (found != exact_.end()) return found->second;
         if (exact_.size() < kExactSteps) return exact_.emplace(hash, exact(shape)).first->second;
     }
+    StepCost cost = interpolate(shape);
+    cost.latency = with_host(Seconds(cost.latency), batch_of(shape, shard_.deployment.dp), engine_).base();
+    return cost;
+}
+
+StepCost StepCosts::interpolate(const StepShape& shape) {
     const int ranks = shard_.deployment.dp;
     const auto n = static_cast<double>((shape.decodes + ranks - 1) / ranks);
     const Cell decodes{n, kFineSequences};
@@ -167,7 +172,7 @@ StepCost StepCosts::operator()(const StepShape& shape) {
     };
     if (shape.chunks.empty()) {
         const StepCost cost = between(static_cast<int>(Table::decode), decodes, context,
-                                      [&](double b, double c) { return evaluate({{decoding(b, c)}}); });
+                                      [&](double b, double c) { return device({{decoding(b, c)}}); });
         return saved_ > 0 ? cost - saved_ * decoding_attention() : cost;
     }
     StepCost attending;
