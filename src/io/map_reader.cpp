@@ -2,10 +2,7 @@
 #include "io/map_reader.h"
 
 #include <algorithm>
-#include <array>
-#include <fstream>
 #include <set>
-#include <sstream>
 
 #include <fmt/core.h>
 #include <yaml-cpp/yaml.h>
@@ -382,34 +379,6 @@ void MapReader::done() {
                    did_you_mean(path, known));
         }
     }
-}
-
-std::vector<Source> read_sources(MapReader& root) {
-    static constexpr std::array kKinds{std::pair{SourceKind::datasheet, std::string_view("datasheet")},
-                                       std::pair{SourceKind::measured, std::string_view("measured")},
-                                       std::pair{SourceKind::estimate, std::string_view("estimate")}};
-    std::vector<Source> sources;
-    auto found = root.optional_map("sources");
-    if (!found) return sources;
-    for (auto& [id, map] : found->maps()) {
-        Source source;
-        source.id = id;
-        source.kind = map.choice<SourceKind>("kind", kKinds);
-        source.title = map.text("title");
-        source.where = map.text("where", "");
-        source.date = map.text("date", "");
-        map.done();
-        sources.push_back(std::move(source));
-    }
-    return sources;
-}
-
-std::string read_file(const std::string& path) {
-    std::ifstream in(path, std::ios::binary);
-    if (!in) refuse(path, "", "cannot be read");
-    std::ostringstream text;
-    text << in.rdbuf();
-    return text.str();
 }
 
 }  // namespace headroom
