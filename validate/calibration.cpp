@@ -30,7 +30,9 @@ void require_below_datasheet(const std::string& what, double measured, double pe
 
 ProductShape cube(ProductKind kind) {
     const double element = kind == ProductKind::Half ? 2 : 1;
-    ProductShape shape{.m = 8192, .n = 8192, .k = 8192, .kind = kind};
+    ProductShape shape;
+    shape.m = shape.n = shape.k = 8192;
+    shape.kind = kind;
     shape.weight_element = shape.input_element = element;
     return shape;
 }
