@@ -5,6 +5,7 @@
 #include "perf/operator_time.h"
 #include "validate/capacity_cases.h"
 
+#include <map>
 #include <optional>
 
 #include <fmt/format.h>
@@ -68,7 +69,57 @@ std::string shape_of(const Row& row) {
     return shape;
 }
 
+/// As the counters name a case: "paged_decode_attention bf16 b16 h32/8 d128 c8192 p16"; "" for what has no
+/// name.
+std::string counter_name(const Row& row) {
+    const std::string op = text(row, "operator");
+    const auto n = [&](const char* key) { return static_cast<long>(number(row, key, 0)); };
+    const std::string start = fmt::format("{} {} b{}", op, text(row, "dtype"), n("batch"));
+    if (op == "weight_stream") return fmt::format("{} {}x{}", start, n("inputs"), n("outputs"));
+    if (!op.ends_with("attention")) return "";
+    std::string name = fmt::format("{} h{}/{} d{}", start, n("query_heads"), n("kv_heads"), n("head_dim"));
+    if (row.contains("query_tokens")) name += fmt::format(" q{}", n("query_tokens"));
+    name += fmt::format(" c{}", n("context_tokens"));
+    if (row.value("causal", false)) name += " causal";
+    if (row.value("ragged", false)) name += " ragged";
+    if (row.contains("block_tokens")) name += fmt::format(" p{}", n("block_tokens"));
+    return name;
+}
+
+/// Bytes between the device's memory and its caches during one launch, by the name of the case.
+std::map<std::string, Bytes> counted_bytes(const Row& root) {
+    std::map<std::string, Bytes> counted;
+    for (const Row& counter : root.value("counters", Row::array())) {
+        Bytes& sum = counted[text(counter, "case")];
+        for (const Row& kernel : counter.value("kernels", Row::array()))
+            sum += Bytes(number(kernel, "read_bytes", 0) + number(kernel, "written_bytes", 0));
+    }
+    return counted;
+}
+
+std::optional<MeasuredCase> predicted(const Row& row, const Hardware& hardware) {
+    const auto op = operator_of(row);
+    if (!op) return std::nullopt;
+    MeasuredCase c;
+    c.name = shape_of(row);
+    c.group = hardware.name + " " + text(row, "operator");
+    c.predicted = operator_time(*op, hardware, {}).time;
+    c.predicted_hbm = hbm_bytes(work(*op));
+    return c;
+}
+
 }  // namespace
+
+std::optional<MeasuredCase> predicted_case(const std::string& row, const Hardware& hardware) {
+    return predicted(Row::parse(row), hardware);
+}
+
+void set_measured(MeasuredCase& c, Seconds measured) {
+    c.measured = measured;
+    c.error = c.predicted.expected / measured - 1;
+    if (measured < c.predicted.floor)
+        c.refused = "faster than the floor: its data must have stayed in a cache between repetitions";
+}
 
 bool add_measured_json(ValidateAnswer& answer, const std::string& json, const std::string& file,
                        const Profiles& profiles) {
@@ -80,27 +131,24 @@ bool add_measured_json(ValidateAnswer& answer, const std::string& json, const st
     const std::string name =
         !profiles.forced_hardware.empty() ? profiles.forced_hardware : device_profile(device, file);
     const Hardware hardware = profiles.hardware(name);
+    const auto counted = counted_bytes(root);
     int place = 0;
     for (const Row& row : root.value("cases", Row::array())) {
         ++place;
-        const auto op = operator_of(row);
-        if (!op) {
+        auto c = predicted(row, hardware);
+        if (!c) {
             answer.notes.push_back(
                 fmt::format("{}: case {} ({}) is no operator of a step", file, place, text(row, "operator")));
             continue;
         }
-        MeasuredCase c;
-        c.name = shape_of(row);
-        c.group = hardware.name + " " + text(row, "operator");
-        c.where = fmt::format("{}: case {}", file, place);
-        c.predicted = operator_time(*op, hardware, {}).time;
-        c.measured = Seconds(number(row, "median_s", 0));
-        if (c.measured <= Seconds())
+        c->where = fmt::format("{}: case {}", file, place);
+        const Seconds measured(number(row, "median_s", 0));
+        if (measured <= Seconds())
             refuse(file, fmt::format("cases[{}].median_s", place - 1), "must be above zero");
-        c.error = c.predicted.expected / c.measured - 1;
-        if (c.measured < c.predicted.floor)
-            c.refused = "faster than the floor: its data must have stayed in a cache between repetitions";
-        answer.cases.push_back(std::move(c));
+        set_measured(*c, measured);
+        if (const auto at = counted.find(counter_name(row)); at != counted.end())
+            c->measured_hbm = at->second;
+        answer.cases.push_back(std::move(*c));
     }
     return true;
 }

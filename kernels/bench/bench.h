@@ -2,6 +2,7 @@
 #pragma once
 
 #include "measure/measure.h"
+#include "measure/record.h"
 
 #include <cstdio>
 #include <string>
@@ -20,9 +21,5 @@ std::vector<Case> suite(const std::string& name);
 int time_suite(const std::string& name, DataPool& pool, std::vector<CaseResult>& results);
 
 void print_ceilings(const Ceilings& ceilings);
-
-// A measurement file (validate/README.md tells its keys). `ceilings` may be null.
-void write_measured(std::FILE* file, const Environment& environment, const Ceilings* ceilings,
-                    const std::vector<CaseResult>& results);
 
 }  // namespace headroom::kernels

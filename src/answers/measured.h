@@ -3,6 +3,7 @@
 
 #include "perf/operator_time.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,9 @@ struct MeasuredCase {
     double error = 0;         ///< predicted.expected / measured - 1
     std::string refused;      ///< why the measurement is not believed; "" where it is
     std::string not_counted;  ///< why the row is shown but in no summary; "" where it is
+    /// Bytes to and from memory, where the hardware's counters were read; else `measured_hbm` is absent.
+    Bytes predicted_hbm;
+    std::optional<Bytes> measured_hbm{};
 };
 
 /// A measured amount of memory beside its prediction; `unit` is bytes or tokens.

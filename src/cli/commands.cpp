@@ -20,6 +20,7 @@ std::span<const Command> commands() {
         Command{"workloads", "traffic: list, show NAME, check PATH, fit TRACE", add_workloads},
         Command{"map", "a loop nest on a device: traffic at each level, time, best tiles", add_map},
         Command{"fit", "a device's ceilings from measured kernel tables", add_fit},
+        Command{"calibrate", "this machine's GPU measured: a complete device profile", add_calibrate},
         Command{"validate", "predictions beside measurements", add_validate},
     };
     return kCommands;

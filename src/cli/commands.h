@@ -19,6 +19,7 @@ Action add_workloads(CLI::App& app);
 Action add_compare(CLI::App& app);
 Action add_map(CLI::App& app);
 Action add_fit(CLI::App& app);
+Action add_calibrate(CLI::App& app);
 Action add_validate(CLI::App& app);
 
 }  // namespace headroom

@@ -21,6 +21,10 @@ Json case_json(const MeasuredCase& c) {
               {"error", c.error},
               {"floor_s", c.predicted.floor.in(second)},
               {"where", c.where}};
+    if (c.measured_hbm) {
+        j["predicted_hbm_bytes"] = c.predicted_hbm.in(byte);
+        j["measured_hbm_bytes"] = c.measured_hbm->in(byte);
+    }
     if (!c.refused.empty()) j["refused"] = c.refused;
     if (!c.not_counted.empty()) j["not_counted"] = c.not_counted;
     return j;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/bench.h"
+#include "measure/record.h"
+
+#include <fmt/format.h>
 
 namespace headroom::kernels {
 
@@ -73,40 +75,35 @@ void write_ceilings(std::FILE* file, const Ceilings& c) {
     std::fprintf(file, "]\n  }");
 }
 
-const char* boolean(bool value) { return value ? "true" : "false"; }
+}  // namespace
 
-void write_shape(std::FILE* file, const Case& c) {
-    std::fprintf(file, "\"operator\": \"%s\"", name_of(c.op));
+std::string shape_json(const Case& c) {
+    std::string text = fmt::format("\"operator\": \"{}\"", name_of(c.op));
     switch (c.op) {
         case CaseKind::kRead:
         case CaseKind::kWrite:
         case CaseKind::kCopy:
-            std::fprintf(file, ", \"bytes\": %zu", c.bytes);
-            return;
+            return text + fmt::format(", \"bytes\": {}", c.bytes);
         case CaseKind::kWeightStream:
-            std::fprintf(file, ", \"dtype\": \"%s\", \"batch\": %d, \"inputs\": %d, \"outputs\": %d",
-                         name_of(c.dtype), c.batch, c.inputs, c.outputs);
-            return;
+            return text + fmt::format(", \"dtype\": \"{}\", \"batch\": {}, \"inputs\": {}, \"outputs\": {}",
+                                      name_of(c.dtype), c.batch, c.inputs, c.outputs);
         default:
             break;
     }
-    std::fprintf(
-        file,
-        ", \"dtype\": \"%s\", \"batch\": %d, \"query_heads\": %d, \"kv_heads\": %d, \"head_dim\": %d, "
-        "\"context_tokens\": %d",
+    text += fmt::format(
+        ", \"dtype\": \"{}\", \"batch\": {}, \"query_heads\": {}, \"kv_heads\": {}, \"head_dim\": {}, "
+        "\"context_tokens\": {}",
         name_of(c.dtype), c.batch, c.query_heads, c.kv_heads, c.head_dim, c.context);
     if (c.op == CaseKind::kDecodeAttention || c.op == CaseKind::kPagedDecodeAttention) {
         double tokens = 0;
         for (const int length : lengths_of(c)) tokens += length;
-        std::fprintf(file, ", \"ragged\": %s, \"cached_tokens\": %.0f", boolean(c.ragged), tokens);
+        text += fmt::format(", \"ragged\": {}, \"cached_tokens\": {:.0f}", c.ragged, tokens);
         if (c.op == CaseKind::kPagedDecodeAttention)
-            std::fprintf(file, ", \"block_tokens\": %d", c.block_tokens);
-    } else {
-        std::fprintf(file, ", \"query_tokens\": %d, \"causal\": %s", c.query_tokens, boolean(c.causal));
+            text += fmt::format(", \"block_tokens\": {}", c.block_tokens);
+        return text;
     }
+    return text + fmt::format(", \"query_tokens\": {}, \"causal\": {}", c.query_tokens, c.causal);
 }
-
-}  // namespace
 
 void write_measured(std::FILE* file, const Environment& environment, const Ceilings* ceilings,
                     const std::vector<CaseResult>& results) {
@@ -117,8 +114,7 @@ void write_measured(std::FILE* file, const Environment& environment, const Ceili
     for (std::size_t i = 0; i < results.size(); ++i) {
         std::fprintf(file, "%s\n    {", i == 0 ? "" : ",");
         std::fprintf(file, "\"suite\": \"%s\", ", results[i].suite.c_str());
-        write_shape(file, results[i].shape);
-        std::fprintf(file, ", ");
+        std::fprintf(file, "%s, ", shape_json(results[i].shape).c_str());
         write_timing(file, results[i].timing);
         std::fprintf(file, "}");
     }
