@@ -34,9 +34,8 @@ struct StepCost {
 /// The step model made fast enough for millions of steps of one model, device and engine.
 ///
 /// Steps of at most `kExactSequences` sequences are computed exactly, each shape once, until `kExactSteps`
-/// shapes were. All others are put together from values on grids, each computed when it is first needed, and
-/// interpolated linearly:
-/// the host's time comes on top as it overlaps:
+/// shapes were. The device part of all others is put together from values on grids, each computed when it is
+/// first needed and interpolated linearly; the host's time comes on top as far as it does not overlap:
 ///   without prompts  D(n, c): n sequences that decode at the mean context c
 ///   with chunks      L(n, F) + A(n, c) + sum over chunks of C(f, p) - (groups - 1) shared launches
 /// L is all but attention with F prompt tokens in the step, A and C the attention of decoding sequences and
