@@ -57,8 +57,10 @@ std::optional<double> matrix_share(const CeilingParameter& parameter, ProductKin
 std::vector<Entry> entries_of(const Hardware& hardware, const DeviceCeilings& m) {
     const Peaks& peaks = hardware.reach.peaks;
     require_below_datasheet("reading memory", m.read.per_s, peaks.memory.base());
+    Ceilings reach = hardware.reach;
+    reach.memory = m.read.per_s / peaks.memory.base();
     std::vector<Entry> entries;
-    entries.push_back({"memory", fmt::format("{:.4f}", m.read.per_s / peaks.memory.base()), "measured-read",
+    entries.push_back({"memory", fmt::format("{:.4f}", reach.memory), "measured-read",
                        fmt::format("reading cold memory at {:.4g} TB/s, spread {:.2g} %", m.read.per_s / 1e12,
                                    100 * m.read.spread)});
     for (const MeasuredProduct& p : m.products) {
@@ -67,7 +69,7 @@ std::vector<Entry> entries_of(const Hardware& hardware, const DeviceCeilings& m)
         require_below_datasheet(p.type + " products", p.product.per_s, matrix_peak(peaks, kind).base());
         const std::string name = kind == ProductKind::Fp8 ? "product.fp8.matrix" : "product.half.matrix";
         const Seconds time(2.0 * 8192 * 8192 * 8192 / p.product.per_s);
-        const auto share = matrix_share(*find_ceiling(name), kind, hardware.reach, time);
+        const auto share = matrix_share(*find_ceiling(name), kind, reach, time);
         if (!share) continue;
         entries.push_back(
             {name, fmt::format("{:.4f}", *share), "measured-product-" + p.type,
