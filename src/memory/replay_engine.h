@@ -3,6 +3,7 @@
 
 #include "memory/replay.h"
 #include "memory/replay_average.h"
+#include "memory/replay_queue.h"
 #include "memory/shared_paged.h"
 #include "spec/random.h"
 
@@ -12,23 +13,6 @@
 #include <type_traits>
 
 namespace headroom::detail {
-
-// A request with the sequences that it runs as.
-struct Running {
-    Request request;
-    std::int64_t output = 0;   // per sequence
-    std::int64_t before = 0;   // of them, made before the last preemption
-    std::int64_t start = 0;    // step of admission
-    std::int64_t serial = -1;  // changes with every admission; -1: not running
-    std::vector<int> slots;
-    int older = -1, newer = -1;  // by admission
-};
-
-struct Waiting {
-    Request request;
-    std::int64_t output = 0;
-    std::int64_t before = 0;
-};
 
 /// One replay through one allocator (the members it needs are listed in memory/allocator.h). Steps are
 /// walked one by one, but a step looks only at sequences that end, begin or fill a block in it: those that
@@ -106,11 +90,23 @@ class Replay {
         while (head()) {
             Waiting& next = waiting_.front();
             const auto n = static_cast<std::int64_t>(std::max(1, next.request.samples));
-            blocked_ =
-                (options_.max_sequences > 0 && sequences_ + n > options_.max_sequences) || !start(next);
+            blocked_ = (options_.max_sequences > 0 && sequences_ + n > options_.max_sequences) ||
+                       !leaves_room_to_grow(next) || !start(next);
             if (blocked_) return;
             waiting_.pop_front();
         }
+    }
+
+    // Engines let what runs grow before they admit, so blocks that this step's growth takes are not given
+    // away.
+    bool leaves_room_to_grow(const Waiting& next) const {
+        const std::int64_t period = allocator_.period();
+        if (kWindows || period == 0) return true;
+        const auto due =
+            static_cast<std::int64_t>(by_phase_[static_cast<std::size_t>(step_ % period)].size());
+        // With sharing, what a prompt will find is not known before it is placed.
+        const std::int64_t held = kShares ? 0 : next.request.input_tokens + next.before;
+        return allocator_.usage(0).free >= (due + (held + period - 1) / period) * period;
     }
 
     bool start(Waiting& next) {
