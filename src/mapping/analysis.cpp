@@ -18,7 +18,7 @@ constexpr std::size_t at(MemoryLevel level) { return static_cast<std::size_t>(le
 constexpr std::int64_t kMostBlocksPerSm = 16;
 constexpr std::int64_t kReservedSram = 1024;
 // 32 threads of at most 255 registers of 4 bytes; a block has at most 1024 threads (ibid.).
-constexpr std::int64_t kRegistersPerWarp = 32 * 255 * 4;
+constexpr std::int64_t kRegistersPerWarp = std::int64_t{32} * 255 * 4;
 constexpr std::int64_t kMostWarps = 32;
 
 // A capacity of 0 is not known.

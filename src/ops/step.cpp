@@ -121,13 +121,10 @@ std::vector<Operator> layer_operators(const Context& c, const Layer& layer) {
     const bool mixes = !std::holds_alternative<NoMixer>(layer.mixer);
     // The mixer's last product is its output projection: the core runs just before it.
     const std::vector<Tensor> mixer_weights = tensors(layer.mixer, c.part.hidden);
-    const std::string last = mixes ? mixer_weights.back().product : "";
-    const std::string output = [&] {
-        for (auto t = mixer_weights.rbegin(); t != mixer_weights.rend(); ++t) {
-            if (t->product == "o_proj" || t->product == "out_proj") return t->product;
-        }
-        return last;
-    }();
+    std::string output = mixes ? mixer_weights.back().product : "";
+    for (const Tensor& t : mixer_weights) {
+        if (t.product == "o_proj" || t.product == "out_proj") output = t.product;
+    }
     // Norms and residuals: each reads and writes the residual stream; norm and addition are fused by engines.
     if (layer.norms > 0)
         all.push_back({"norms", pass_over(c.rows * width * layer.norms * 4, 2, c.activation), 1});

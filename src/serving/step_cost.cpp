@@ -73,7 +73,8 @@ Batch batch_of(const StepShape& shape, int ranks) {
     Batch batch;
     if (shape.decodes > 0) {
         // A step lasts as long as its busiest rank.
-        const auto most = static_cast<double>((shape.decodes + ranks - 1) / ranks);
+        const std::int64_t busiest = (shape.decodes + ranks - 1) / ranks;
+        const auto most = static_cast<double>(busiest);
         batch.groups.push_back(
             decoding(most, static_cast<double>(shape.decode_context) / static_cast<double>(shape.decodes)));
     }
@@ -162,7 +163,8 @@ StepCost StepCosts::operator()(const StepShape& shape) {
 
 StepCost StepCosts::interpolate(const StepShape& shape) {
     const int ranks = shard_.deployment.dp;
-    const auto n = static_cast<double>((shape.decodes + ranks - 1) / ranks);
+    const std::int64_t busiest = (shape.decodes + ranks - 1) / ranks;
+    const auto n = static_cast<double>(busiest);
     const Cell decodes{n, kFineSequences};
     const Cell context{shape.decodes > 0 ? double(shape.decode_context) / double(shape.decodes) : 0,
                        kFineContext};
