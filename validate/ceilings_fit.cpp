@@ -53,19 +53,34 @@ double error_when_off(const std::vector<const KernelCase*>& cases, const Ceiling
     return worst;
 }
 
+/// A profile without the parameter starts in the middle of its bounds, as factors go.
+double start_of(const CeilingParameter& p, const Ceilings& ceilings) {
+    const double value = p.get(ceilings);
+    if (value >= p.low && value <= p.high && value > 0) return value;
+    return std::sqrt(std::max(p.low, p.high / 100) * p.high);
+}
+
+/// What the recording says, or else a random half.
+std::vector<bool> training_rows(const std::vector<KernelCase>& cases, unsigned seed) {
+    if (cases.front().suite.empty()) return random_half(static_cast<int>(cases.size()), seed);
+    std::vector<bool> train;
+    for (const KernelCase& c : cases) train.push_back(c.suite == "calibration");
+    return train;
+}
+
 FittedGroup fit_group(const std::string& group, const std::vector<KernelCase>& cases, Ceilings& ceilings,
                       unsigned seed, int most_rows) {
     FittedGroup result;
     result.group = group;
     const std::vector<std::string> names = parameters_of(group);
-    const std::vector<bool> train = random_half(static_cast<int>(cases.size()), seed);
+    const std::vector<bool> train = training_rows(cases, seed);
     std::vector<bool> test = train;
     test.flip();
     const std::vector<const KernelCase*> used = thinned(cases, train, most_rows);
     std::vector<FitParameter> parameters;
     for (const std::string& name : names) {
         const CeilingParameter* p = find_ceiling(name);
-        parameters.push_back({name, p->get(ceilings), p->low, p->high});
+        parameters.push_back({name, start_of(*p, ceilings), p->low, p->high});
     }
     const Ceilings start = ceilings;
     const Residuals residuals = [&](std::span<const double> values, std::span<double> out) {
@@ -129,7 +144,13 @@ const std::map<std::string, std::string>& prefixes() {
                                                           {"experts fp8", "experts.fp8."},
                                                           {"experts fp8_block", "experts.fp8_block."},
                                                           {"experts weight_only", "experts.weight_only."},
-                                                          {"collectives", "collective."}};
+                                                          {"collectives", "collective."},
+                                                          {"bundled read", "bundled.read."},
+                                                          {"bundled write", "bundled.write."},
+                                                          {"bundled copy", "bundled.copy."},
+                                                          {"bundled decode", "bundled.decode."},
+                                                          {"bundled flash", "bundled.flash."},
+                                                          {"bundled weights", "bundled.stream."}};
     return found;
 }
 
@@ -140,7 +161,10 @@ std::vector<std::string> parameters_of(const std::string& group) {
     const auto at = prefixes().find(group);
     if (at == prefixes().end()) return names;
     for (const CeilingParameter& p : ceiling_parameters()) {
-        if (p.name.starts_with(at->second) && !is_fixed(p.name)) names.push_back(p.name);
+        // The library's products stand in for the kernel where they are faster.
+        const bool library = group == "bundled weights" &&
+                             (p.name.starts_with("bundled.half.") || p.name.starts_with("bundled.fp8."));
+        if ((p.name.starts_with(at->second) || library) && !is_fixed(p.name)) names.push_back(p.name);
     }
     return names;
 }

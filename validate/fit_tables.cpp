@@ -8,7 +8,7 @@
 namespace headroom {
 
 FitAnswer fit_tables(const std::string& path, const Hardware& hardware, const OtherTables& other) {
-    KernelTables tables = read_kernel_tables(path, hardware.reach.peaks);
+    KernelTables tables = read_kernel_tables(path, hardware);
     CeilingsFit fit = fit_ceilings(tables.cases, hardware.reach);
     FitAnswer answer;
     answer.hardware = hardware.name;
@@ -16,7 +16,7 @@ FitAnswer fit_tables(const std::string& path, const Hardware& hardware, const Ot
     answer.refused_names = std::move(tables.refused);
     if (!other.path.empty()) {
         answer.other_hardware = other.hardware.name;
-        cross(fit, tables.cases, read_kernel_tables(other.path, other.hardware.reach.peaks).cases,
+        cross(fit, tables.cases, read_kernel_tables(other.path, other.hardware).cases,
               other.hardware.reach.peaks);
     }
     answer.memory = fit.ceilings.memory;

@@ -5,6 +5,7 @@
 #include "perf/collective_time.h"
 #include "perf/experts_time.h"
 #include "perf/product_time.h"
+#include "validate/bundled/bundled_time.h"
 #include "validate/csv.h"
 
 #include <optional>
@@ -41,7 +42,7 @@ struct MlaPrefillCase {
 };
 
 using KernelShape = std::variant<ProductShape, DecodeCase, PrefillCase, MlaDecodeCase, MlaPrefillCase,
-                                 ExpertsCase, CollectiveCase>;
+                                 ExpertsCase, CollectiveCase, BundledShape>;
 
 /// One measured kernel call.
 struct KernelCase {
@@ -51,6 +52,9 @@ struct KernelCase {
     Seconds measured;
     int line = 0;
     std::string kernel{};  ///< which implementation, as the table names it
+    /// Where a recording says what it is for: `calibration` to train a fit, `validation` to judge it; "" in
+    /// tables, of which a random half trains.
+    std::string suite{};
 };
 
 Seconds expected_time(const KernelShape& shape, const Ceilings& ceilings);

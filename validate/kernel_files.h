@@ -19,7 +19,7 @@ struct KernelTables {
     std::vector<std::string> refused;  ///< rows faster than the floor, "file:line name", and not in `cases`
 };
 
-/// The kernel tables in a folder (or one file) on a device with these peaks. InputError when none is there.
-KernelTables read_kernel_tables(const std::string& path, const Peaks& peaks);
+/// The kernel tables and recordings in a folder (or one file) of this device. InputError when none is there.
+KernelTables read_kernel_tables(const std::string& path, const Hardware& hardware);
 
 }  // namespace headroom

@@ -75,6 +75,7 @@ Seconds expected_time(const KernelShape& shape, const Ceilings& ceilings) {
             [&](const CollectiveCase& c) {
                 return collective_time(c.op, ceilings, {.switch_reduces = c.switch_reduces});
             },
+            [&](const BundledShape& s) { return bundled_time(s, ceilings); },
         },
         shape);
 }
@@ -88,6 +89,7 @@ Seconds floor_time(const KernelShape& shape, const Peaks& peaks) {
                           [&](const MlaPrefillCase& c) { return mla_floor(c.shape, false, peaks); },
                           [&](const ExpertsCase& c) { return experts_floor(c, peaks); },
                           [&](const CollectiveCase& c) { return collective_floor(c.op, peaks); },
+                          [&](const BundledShape& s) { return bundled_floor(s, peaks); },
                       },
                       shape);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "measure/case.h"
 #include "validate/compare.h"
 
-#include <optional>
 #include <string>
 
 namespace headroom {
@@ -12,9 +12,11 @@ namespace headroom {
 bool add_measured_json(ValidateAnswer& answer, const std::string& text, const std::string& file,
                        const Profiles& profiles);
 
-/// One element of `cases` (an object of JSON; times may be missing) with its name, group and prediction;
-/// nothing where it is no operator of a step, so that nothing predicts it.
-std::optional<MeasuredCase> predicted_case(const std::string& row, const Hardware& hardware);
+/// One launch of a kernel in kernels/ with its name, group and prediction.
+MeasuredCase predicted_case(const kernels::Case& shape, const Hardware& hardware);
+
+/// InputError when the profile lacks what predicts the kernels in kernels/.
+void require_bundled(const Hardware& hardware);
 
 /// Fills in what was measured: the error, and the refusal of what is faster than the floor.
 void set_measured(MeasuredCase& c, Seconds measured);

@@ -2,24 +2,12 @@
 #pragma once
 
 #include "common/device.h"
-#include "common/dtype.h"
+#include "decode_attention/decode_schedule.h"
 
 #include <cstdint>
 #include <vector>
 
 namespace headroom::kernels {
-
-// One new query per sequence against that sequence's cached keys and values.
-// query and output: [sequence][query_head][head_dim], dense.
-struct DecodeShape {
-    std::vector<int> lengths;  // cached tokens of each sequence, at least 1
-    int query_heads = 0;
-    int kv_heads = 0;            // divides query_heads
-    int head_dim = 0;            // 64, 128 or 256
-    DType dtype = DType::kBf16;  // bf16 or fp16
-
-    int group() const { return query_heads / kv_heads; }
-};
 
 // Element strides of a cache; the head_dim values of one token and head are contiguous. Multiples of 64.
 struct CacheStrides {
@@ -33,18 +21,6 @@ struct ContiguousCache {
     const void* keys = nullptr;
     const void* values = nullptr;
     CacheStrides strides;
-};
-
-// A part of one sequence's context for one group of query heads: what one thread block works on.
-struct alignas(32) DecodeItem {
-    int sequence = 0;
-    int head_slice = 0;  // kv_head * slices + slice
-    int begin = 0;       // tokens, a multiple of 16
-    int end = 0;
-    int unit = 0;           // index of (sequence, head_slice): its counter
-    int part = 0;           // this item among the unit's parts
-    int parts = 1;          // 1: the item writes the output itself
-    int first_partial = 0;  // where the unit's partial results begin
 };
 
 struct DecodePlanOptions {

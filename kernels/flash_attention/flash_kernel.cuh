@@ -3,6 +3,7 @@
 
 #include "common/async_copy.cuh"
 #include "common/online_softmax.cuh"
+#include "flash_attention/flash_tile.h"
 
 // The portable path (sm_80 on): mma.sync and cp.async. Four warps share a tile of query rows; K and V tiles
 // are double-buffered, so that a step has one barrier and the next tiles arrive behind its products. Two
@@ -20,20 +21,6 @@ struct FlashParameters {
     int kv_heads;
     int query_tokens;
     int context;
-};
-
-// 32 query rows to a warp halve the shared-memory reads of K and V for each product. 256-wide heads leave
-// registers for 16; eight such warps share K and V where the device has the shared memory (`Large`).
-template <int D, bool Large>
-struct FlashTile {
-    static constexpr bool kWide = D == 256;
-    static constexpr int kWarps = kWide && Large ? 8 : 4;
-    static constexpr int kBlocks = kWide && Large ? 1 : 2;  // on a multiprocessor
-    static constexpr int kRowTiles = kWide ? 1 : 2;         // of 16 rows, to a warp
-    static constexpr int kRows = kWarps * kRowTiles * 16;
-    static constexpr int kTokens = kWide && !Large ? 32 : 64;
-    static constexpr int kTileBytes = kTokens * D * 2;
-    static constexpr int kSharedBytes = kRows * D * 2 + 4 * kTileBytes;
 };
 
 // Rows of D values into swizzled shared rows; rows at or past `valid` become zeros.

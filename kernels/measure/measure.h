@@ -5,6 +5,7 @@
 #include "measure/case.h"
 #include "measure/environment.h"
 #include "measure/runner.h"
+#include "measure/suites.h"
 
 #include <functional>
 #include <optional>
@@ -56,10 +57,5 @@ struct CaseResult {
 
 // One launch inside a graph of many, operands cold in L2.
 CaseResult measure_case(const Case& c, DataPool& pool);
-
-// About 100 shapes on a regular grid, for fitting; and more than 200 others, none of them in the grid, for
-// judging the fit. Both skip what a device of `memory_bytes` cannot hold. A pure function of their argument.
-std::vector<Case> calibration_cases(std::size_t memory_bytes);
-std::vector<Case> validation_cases(std::size_t memory_bytes);
 
 }  // namespace headroom::kernels

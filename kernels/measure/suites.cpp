@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "measure/measure.h"
+#include "measure/suites.h"
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <random>
 #include <set>
 
@@ -60,20 +61,29 @@ double footprint(const Case& c) {
 std::vector<Case> that_fit(std::vector<Case> cases, std::size_t memory_bytes) {
     const double room = std::min(36e9, 0.4 * static_cast<double>(memory_bytes));
     std::erase_if(cases, [&](const Case& c) { return footprint(c) > room; });
+    std::stable_sort(cases.begin(), cases.end(),
+                     [](const Case& a, const Case& b) { return a.dtype < b.dtype; });
     return cases;
 }
 
 // The engine's raw numbers: distributions differ between standard libraries.
 class Draw {
   public:
+    explicit Draw(unsigned seed) : generator_(seed) {}
     template <class T, std::size_t N>
     T one_of(const std::array<T, N>& values) {
         return values[generator_() % N];
     }
     bool one_in(unsigned n) { return generator_() % n == 0; }
+    // As many below the geometric mean as above; a multiple of `step`.
+    int between(int low, int high, int step = 1) {
+        const double share = static_cast<double>(generator_()) / 4294967296.0;
+        const double value = low * std::pow(static_cast<double>(high) / low, share);
+        return static_cast<int>(value) / step * step;
+    }
 
   private:
-    std::mt19937 generator_{20261129};
+    std::mt19937 generator_;
 };
 
 constexpr std::array<std::pair<int, int>, 12> kHeads{{{32, 8},
@@ -88,18 +98,18 @@ constexpr std::array<std::pair<int, int>, 12> kHeads{{{32, 8},
                                                       {24, 8},
                                                       {16, 16},
                                                       {64, 4}}};
+constexpr std::array kHeadDims{64, 128, 128, 128, 128, 256};
 
-void draw_decodes(std::vector<Case>& cases, Draw& draw, int count) {
-    constexpr std::array kBatches{2, 3, 6, 12, 24, 40, 48, 96, 160, 224};
-    constexpr std::array kContexts{300, 700, 1500, 2500, 3000, 5000, 6000, 12000, 24000, 50000};
+using Names = std::set<std::string>;
+
+void draw_decodes(std::vector<Case>& cases, Draw& draw, Names& seen, int count) {
     constexpr std::array kBlocks{8, 16, 16, 32, 64, 128};
-    constexpr std::array kDims{64, 128, 128, 128, 128, 256};
-    std::set<std::string> seen;
     while (count > 0) {
         const auto [query_heads, kv_heads] = draw.one_of(kHeads);
         const CaseKind op = draw.one_in(4) ? CaseKind::kDecodeAttention : CaseKind::kPagedDecodeAttention;
         const DType type = draw.one_in(4) ? DType::kFp16 : DType::kBf16;
-        const int dim = draw.one_of(kDims), batch = draw.one_of(kBatches), context = draw.one_of(kContexts);
+        const int dim = draw.one_of(kHeadDims), batch = draw.between(1, 257);
+        const int context = draw.between(200, 60000);
         const Case c = decode(op, type, query_heads, kv_heads, dim, batch, context, draw.one_of(kBlocks),
                               draw.one_in(3));
         const double bytes = work_of(c).bytes;
@@ -109,52 +119,34 @@ void draw_decodes(std::vector<Case>& cases, Draw& draw, int count) {
     }
 }
 
-void draw_prefills(std::vector<Case>& cases, Draw& draw, int count) {
+void draw_prefills(std::vector<Case>& cases, Draw& draw, Names& seen, int count) {
     constexpr std::array kBatches{1, 1, 2, 3, 5};
-    constexpr std::array kTokens{384, 1000, 1536, 2500, 3072, 5000, 6144, 12288};
-    constexpr std::array kDims{64, 128, 128, 128, 256};
-    std::set<std::string> seen;
     while (count > 0) {
         const auto [query_heads, kv_heads] = draw.one_of(kHeads);
-        const int tokens = draw.one_of(kTokens);
+        const int tokens = draw.between(300, 14000);
         // A third of them continue a cached context, as a chunked prefill or a prefix hit does.
-        const int context = draw.one_in(3) ? tokens + draw.one_of(kTokens) : tokens;
+        const int context = draw.one_in(3) ? tokens + draw.between(300, 14000) : tokens;
         const Case c = prefill(CaseKind::kFlashAttention, draw.one_in(4) ? DType::kFp16 : DType::kBf16,
-                               draw.one_of(kBatches), query_heads, kv_heads, draw.one_of(kDims), tokens,
+                               draw.one_of(kBatches), query_heads, kv_heads, draw.one_of(kHeadDims), tokens,
                                context, !draw.one_in(3));
-        if (work_of(c).flop > 2e13 || !seen.insert(describe(c)).second) continue;
+        if (work_of(c).flop > 1e13 || !seen.insert(describe(c)).second) continue;
         cases.push_back(c);
         --count;
     }
 }
 
-void draw_weights(std::vector<Case>& cases, Draw& draw, int count) {
-    // Layers of 7B to 70B models: (inputs, outputs).
-    constexpr std::array<std::pair<int, int>, 10> kLayers{{{4096, 14336},
-                                                           {14336, 4096},
-                                                           {4096, 6144},
-                                                           {5120, 27648},
-                                                           {13824, 5120},
-                                                           {3584, 18944},
-                                                           {8192, 10240},
-                                                           {28672, 8192},
-                                                           {7168, 4096},
-                                                           {2880, 5760}}};
-    constexpr std::array kBatches{1, 2, 3, 6, 12, 24, 48, 96, 192, 384, 768, 1536, 3072};
-    std::set<std::string> seen;
+void draw_weights(std::vector<Case>& cases, Draw& draw, Names& seen, int count) {
     while (count > 0) {
-        const auto [inputs, outputs] = draw.one_of(kLayers);
-        const Case c =
-            weights(draw.one_in(3) ? DType::kFp8E4M3 : DType::kBf16, draw.one_of(kBatches), inputs, outputs);
+        const DType type = draw.one_in(3) ? DType::kFp8E4M3 : DType::kBf16;
+        const int inputs = draw.between(2048, 28673, 64), outputs = draw.between(2048, 28673, 64);
+        const Case c = weights(type, draw.between(1, 4097), inputs, outputs);
         if (!seen.insert(describe(c)).second) continue;
         cases.push_back(c);
         --count;
     }
 }
 
-}  // namespace
-
-std::vector<Case> calibration_cases(std::size_t memory_bytes) {
+std::vector<Case> grid() {
     std::vector<Case> cases;
     for (const int mebibytes : {4, 16, 64, 256, 2048}) {
         for (const CaseKind op : {CaseKind::kRead, CaseKind::kWrite, CaseKind::kCopy}) {
@@ -218,20 +210,42 @@ std::vector<Case> calibration_cases(std::size_t memory_bytes) {
         cases.push_back(weights(DType::kFp8E4M3, batch, 4096, 4096));
         cases.push_back(weights(DType::kBf16, batch, 12288, 4096));
     }
-    return that_fit(std::move(cases), memory_bytes);
+    return cases;
+}
+
+// The grid's shapes are round; these are not, and the fit needs both.
+std::vector<Case> drawn(std::vector<Case> cases, Draw draw, Names& seen, int decodes, int prefills,
+                        int products) {
+    draw_decodes(cases, draw, seen, decodes);
+    draw_prefills(cases, draw, seen, prefills);
+    draw_weights(cases, draw, seen, products);
+    return cases;
+}
+
+// Of the calibration: what it has seen is kept from the other list.
+std::vector<Case> calibration(Names& seen) {
+    std::vector<Case> cases = grid();
+    for (const Case& c : cases) seen.insert(describe(c));
+    return drawn(std::move(cases), Draw(1), seen, 60, 24, 40);
+}
+
+}  // namespace
+
+std::vector<Case> calibration_cases(std::size_t memory_bytes) {
+    Names seen;
+    return that_fit(calibration(seen), memory_bytes);
 }
 
 std::vector<Case> validation_cases(std::size_t memory_bytes) {
+    Names seen;
+    calibration(seen);
     std::vector<Case> cases;
     for (const int megabytes : {3, 12, 50, 200, 800, 3000}) {
         for (const CaseKind op : {CaseKind::kRead, CaseKind::kWrite, CaseKind::kCopy}) {
             cases.push_back(transfer(op, static_cast<std::size_t>(megabytes) * 1'000'000 / 16 * 16));
         }
     }
-    Draw draw;
-    draw_decodes(cases, draw, 110);
-    draw_prefills(cases, draw, 40);
-    draw_weights(cases, draw, 60);
+    cases = drawn(std::move(cases), Draw(2), seen, 110, 40, 60);
     for (const auto& [heads, tokens] : {std::pair{8, 2000}, {8, 3000}, {16, 5000}, {8, 8192}, {32, 1500}}) {
         for (const DType type : {DType::kFp16, DType::kBf16}) {
             cases.push_back(

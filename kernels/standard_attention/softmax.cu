@@ -27,27 +27,25 @@ __device__ Running combine(Running a, Running b) {
     return {maximum, left + right};
 }
 
-// Each row's value over all threads of the block, in every thread.
-template <int Threads, int Rows>
-__device__ void combine_rows(Running (&mine)[Rows]) {
-    __shared__ Running warps[Threads / 32][Rows];
+// A row's value over all of its threads (blockDim.x of them, whole warps), in every one of them. Rows of one
+// warp need no other's.
+__device__ Running combine_row(Running mine) {
+    constexpr int kMostWarps = 32;
+    __shared__ Running warps[kMostWarps];  // rows of a block one after another
 #pragma unroll
-    for (int r = 0; r < Rows; ++r) {
-#pragma unroll
-        for (int step = 16; step > 0; step /= 2) {
-            const Running other{__shfl_xor_sync(0xffffffff, mine[r].maximum, step),
-                                __shfl_xor_sync(0xffffffff, mine[r].sum, step)};
-            mine[r] = combine(mine[r], other);
-        }
-        if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32][r] = mine[r];
+    for (int step = 16; step > 0; step /= 2) {
+        const Running other{__shfl_xor_sync(0xffffffff, mine.maximum, step),
+                            __shfl_xor_sync(0xffffffff, mine.sum, step)};
+        mine = combine(mine, other);
     }
+    const unsigned each = blockDim.x / 32;
+    if (each == 1) return mine;
+    Running* row = warps + threadIdx.y * each;
+    if (threadIdx.x % 32 == 0) row[threadIdx.x / 32] = mine;
     __syncthreads();
-#pragma unroll
-    for (int r = 0; r < Rows; ++r) {
-        mine[r] = warps[0][r];
-#pragma unroll
-        for (int warp = 1; warp < Threads / 32; ++warp) mine[r] = combine(mine[r], warps[warp][r]);
-    }
+    mine = row[0];
+    for (unsigned warp = 1; warp < each; ++warp) mine = combine(mine, row[warp]);
+    return mine;
 }
 
 template <class T>
@@ -79,83 +77,72 @@ __device__ int visible_columns(std::int64_t row, int columns, int causal_rows) {
     return causal_rows > 0 ? static_cast<int>(row % causal_rows) + columns - causal_rows + 1 : columns;
 }
 
-constexpr int kThreads = 256;
+constexpr int kVectors = 4;        // of 8 columns, held by a thread
+constexpr int kMostThreads = 512;  // of a row
+constexpr int kTwiceThreads = 1024;
 
-// A block holds Rows rows of up to kThreads * Vectors * 8 columns in registers: all reads, one exchange, all
-// writes.
-template <class T, int Rows, int Vectors>
-__global__ void __launch_bounds__(kThreads)
+// Threads hold a whole row in registers: all reads, one exchange, all writes. Short rows take few threads, so
+// that many rows are under way on a multiprocessor and their reads and writes overlap.
+template <class T>
+__global__ void __launch_bounds__(kMostThreads)
     softmax_held(uint4* scores, std::int64_t rows, int columns, std::int64_t row_vectors, int causal_rows) {
-    const std::int64_t first_row = std::int64_t(blockIdx.x) * Rows;
+    const std::int64_t row = std::int64_t(blockIdx.x) * blockDim.y + threadIdx.y;
     const int vectors = (columns + 7) / 8;
-    const int thread = threadIdx.x;
-    uint4 raw[Rows][Vectors];
-    int visible[Rows];
+    const int thread = threadIdx.x, threads = blockDim.x;
+    const int visible = row < rows ? visible_columns(row, columns, causal_rows) : 0;
+    uint4* place = scores + row * row_vectors;
+    uint4 raw[kVectors];
 #pragma unroll
-    for (int r = 0; r < Rows; ++r) {
-        visible[r] = first_row + r < rows ? visible_columns(first_row + r, columns, causal_rows) : 0;
+    for (int v = 0; v < kVectors; ++v) {
+        const int at = v * threads + thread;
+        if (at * 8 < visible) raw[v] = place[at];
+    }
+    float values[kVectors][8];
+    float largest = -INFINITY;
 #pragma unroll
-        for (int v = 0; v < Vectors; ++v) {
-            const int at = v * kThreads + thread;
-            if (at * 8 < visible[r]) raw[r][v] = scores[(first_row + r) * row_vectors + at];
+    for (int v = 0; v < kVectors; ++v) {
+        unpack<T>(values[v], raw[v], visible - (v * threads + thread) * 8);
+#pragma unroll
+        for (int i = 0; i < 8; ++i) largest = fmaxf(largest, values[v][i]);
+    }
+    const float reference = largest == -INFINITY ? 0 : largest;
+    Running mine{largest, 0};
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+#pragma unroll
+        for (int i = 0; i < 8; ++i) {
+            values[v][i] = exp2_fast((values[v][i] - reference) * kLog2E);
+            mine.sum += values[v][i];
         }
     }
-    float values[Rows][Vectors][8];
-    Running mine[Rows];
-    float reference[Rows];
+    mine = combine_row(mine);
+    if (row >= rows) return;
+    const float factor = exp2_fast((reference - mine.maximum) * kLog2E) / mine.sum;
 #pragma unroll
-    for (int r = 0; r < Rows; ++r) {
-        float largest = -INFINITY;
+    for (int v = 0; v < kVectors; ++v) {
+        const int at = v * threads + thread;
+        if (at >= vectors) break;
 #pragma unroll
-        for (int v = 0; v < Vectors; ++v) {
-            unpack<T>(values[r][v], raw[r][v], visible[r] - (v * kThreads + thread) * 8);
-#pragma unroll
-            for (int i = 0; i < 8; ++i) largest = fmaxf(largest, values[r][v][i]);
-        }
-        reference[r] = largest == -INFINITY ? 0 : largest;
-        mine[r] = {largest, 0};
-#pragma unroll
-        for (int v = 0; v < Vectors; ++v) {
-#pragma unroll
-            for (int i = 0; i < 8; ++i) {
-                values[r][v][i] = exp2_fast((values[r][v][i] - reference[r]) * kLog2E);
-                mine[r].sum += values[r][v][i];
-            }
-        }
-    }
-    combine_rows<kThreads>(mine);
-#pragma unroll
-    for (int r = 0; r < Rows; ++r) {
-        if (first_row + r >= rows) break;
-        const float factor = exp2_fast((reference[r] - mine[r].maximum) * kLog2E) / mine[r].sum;
-#pragma unroll
-        for (int v = 0; v < Vectors; ++v) {
-            const int at = v * kThreads + thread;
-            if (at >= vectors) break;
-#pragma unroll
-            for (int i = 0; i < 8; ++i)
-                values[r][v][i] = at * 8 + i < visible[r] ? values[r][v][i] * factor : 0;
-            scores[(first_row + r) * row_vectors + at] = pack_eight<T>(values[r][v]);
-        }
+        for (int i = 0; i < 8; ++i) values[v][i] = at * 8 + i < visible ? values[v][i] * factor : 0;
+        place[at] = pack_eight<T>(values[v]);
     }
 }
 
 // Rows too long for registers: one pass for the sum, one to write.
 template <class T>
-__global__ void __launch_bounds__(1024)
+__global__ void __launch_bounds__(kTwiceThreads)
     softmax_twice(uint4* scores, int columns, std::int64_t row_vectors, int causal_rows) {
     const int visible = visible_columns(blockIdx.x, columns, causal_rows);
     uint4* place = scores + blockIdx.x * row_vectors;
-    Running mine[1] = {{-INFINITY, 0}};
+    Running mine{-INFINITY, 0};
     float values[8];
-    for (int at = threadIdx.x; at * 8 < visible; at += 1024) {
+    for (int at = threadIdx.x; at * 8 < visible; at += kTwiceThreads) {
         unpack<T>(values, place[at], visible - at * 8);
-        observe(mine[0], values);
+        observe(mine, values);
     }
-    combine_rows<1024>(mine);
-    const Running whole = mine[0];
+    const Running whole = combine_row(mine);
     const float inverse = 1 / whole.sum;
-    for (int at = threadIdx.x; at * 8 < columns; at += 1024) {
+    for (int at = threadIdx.x; at * 8 < columns; at += kTwiceThreads) {
         unpack<T>(values, place[at], visible - at * 8);
 #pragma unroll
         for (int i = 0; i < 8; ++i) values[i] = exp2_fast((values[i] - whole.maximum) * kLog2E) * inverse;
@@ -163,41 +150,18 @@ __global__ void __launch_bounds__(1024)
     }
 }
 
-template <class T, int Rows, int Vectors>
-void launch_held(const SoftmaxShape& shape, void* scores, Stream stream) {
-    softmax_held<T, Rows, Vectors>
-        <<<static_cast<unsigned>((shape.rows + Rows - 1) / Rows), kThreads, 0, stream>>>(
-            static_cast<uint4*>(scores), shape.rows, shape.columns, shape.row_stride / 8, shape.causal_rows);
-}
-
 template <class T>
 void launch(const SoftmaxShape& shape, void* scores, Stream stream) {
-    switch ((shape.columns + kThreads * 8 - 1) / (kThreads * 8)) {
-        case 1:
-            launch_held<T, 4, 1>(shape, scores, stream);
-            break;
-        case 2:
-            launch_held<T, 1, 2>(shape, scores, stream);
-            break;
-        case 3:
-            launch_held<T, 1, 3>(shape, scores, stream);
-            break;
-        case 4:
-            launch_held<T, 1, 4>(shape, scores, stream);
-            break;
-        case 5:
-            launch_held<T, 1, 5>(shape, scores, stream);
-            break;
-        case 6:
-            launch_held<T, 1, 6>(shape, scores, stream);
-            break;
-        case 7:
-        case 8:
-            launch_held<T, 1, 8>(shape, scores, stream);
-            break;
-        default:
-            softmax_twice<T><<<static_cast<unsigned>(shape.rows), 1024, 0, stream>>>(
-                static_cast<uint4*>(scores), shape.columns, shape.row_stride / 8, shape.causal_rows);
+    auto* vectors = static_cast<uint4*>(scores);
+    const auto warps = static_cast<unsigned>((shape.columns + 32 * kVectors * 8 - 1) / (32 * kVectors * 8));
+    if (warps * 32 > kMostThreads) {
+        softmax_twice<T><<<static_cast<unsigned>(shape.rows), kTwiceThreads, 0, stream>>>(
+            vectors, shape.columns, shape.row_stride / 8, shape.causal_rows);
+    } else {
+        const unsigned rows = warps >= 4 ? 1 : 4 / warps;  // 128 threads or more to a block
+        const auto blocks = static_cast<unsigned>((shape.rows + rows - 1) / rows);
+        softmax_held<T><<<blocks, dim3(warps * 32, rows), 0, stream>>>(
+            vectors, shape.rows, shape.columns, shape.row_stride / 8, shape.causal_rows);
     }
     HEADROOM_CUDA(cudaGetLastError());
 }

@@ -17,9 +17,6 @@ namespace headroom::kernels {
 
 namespace {
 
-// Bytes of each row in a step: longer runs suit the memory, but x takes its part of the shared memory.
-constexpr int step_bytes(int tiles) { return tiles == 1 ? 256 : 128; }
-
 struct StreamParameters {
     const unsigned char* x;
     const unsigned char* w;
@@ -34,12 +31,12 @@ struct StreamParameters {
 
 template <int Tiles>
 struct StreamTile {
-    static constexpr int kWarps = Tiles <= 2 ? 4 : 8;  // more rows share x where x is large
-    static constexpr int kOutputs = kWarps * 16;
-    static constexpr int kRowBytes = step_bytes(Tiles);
+    static constexpr int kWarps = stream_warps(Tiles);
+    static constexpr int kOutputs = stream_outputs(Tiles);
+    static constexpr int kRowBytes = stream_step_bytes(Tiles);
     static constexpr int kChunks = kRowBytes / 16;
-    static constexpr int kStages = Tiles == 1 ? 3 : Tiles == 2 ? 5 : 4;
-    static constexpr int kBlocks = Tiles <= 2 ? 4 : 2;  // on a multiprocessor
+    static constexpr int kStages = stream_stages(Tiles);
+    static constexpr int kBlocks = stream_blocks(Tiles);
     static constexpr int kStageBytes = (kOutputs + Tiles * 8) * kRowBytes;
     static constexpr int kSharedBytes = kStages * kStageBytes;
 };
@@ -178,27 +175,6 @@ __global__ void __launch_bounds__(StreamTile<Tiles>::kWarps * 32, StreamTile<Til
     if (last) sum_splits<Tile::kOutputs, kThreads>(p, first_output);
 }
 
-int tiles_for(int batch) { return batch <= 8 ? 1 : batch <= 16 ? 2 : batch <= 32 ? 4 : 8; }
-int outputs_per_block(int tiles) { return tiles <= 2 ? 64 : 128; }
-int blocks_per_multiprocessor(int tiles) { return tiles <= 2 ? 4 : 2; }
-
-int all_steps(const WeightStreamShape& shape) {
-    const auto bytes = static_cast<std::size_t>(shape.inputs) * size_of(shape.dtype);
-    const auto step = static_cast<std::size_t>(step_bytes(tiles_for(shape.batch)));
-    return static_cast<int>((bytes + step - 1) / step);
-}
-
-// Enough blocks for one full wave, none with less than 2 KB of each row, none empty.
-int choose_splits(const WeightStreamShape& shape) {
-    const int tiles = tiles_for(shape.batch);
-    const int blocks = (shape.outputs + outputs_per_block(tiles) - 1) / outputs_per_block(tiles);
-    const int resident = device_info().multiprocessors * blocks_per_multiprocessor(tiles);
-    const int most = std::max(1, all_steps(shape) * step_bytes(tiles) / 2048);
-    const int wanted = std::clamp(resident / blocks, 1, most);
-    const int steps = (all_steps(shape) + wanted - 1) / wanted;
-    return (all_steps(shape) + steps - 1) / steps;
-}
-
 template <class T, int Tiles>
 void launch(const StreamParameters& parameters, int splits, Stream stream) {
     using Tile = StreamTile<Tiles>;
@@ -216,7 +192,7 @@ void launch(const StreamParameters& parameters, int splits, Stream stream) {
 
 template <class T>
 void launch_typed(const StreamParameters& parameters, int splits, Stream stream) {
-    switch (tiles_for(parameters.batch)) {
+    switch (stream_tiles(parameters.batch)) {
         case 1:
             return launch<T, 1>(parameters, splits, stream);
         case 2:
@@ -238,7 +214,7 @@ WeightStream::WeightStream(const WeightStreamShape& shape) : shape_(shape) {
                      "weight stream: fp8 products need compute capability 8.9");
     HEADROOM_REQUIRE(static_cast<std::size_t>(shape.inputs) * size_of(shape.dtype) % 16 == 0,
                      "weight stream: a row is not a multiple of 16 bytes");
-    use_product_ = shape.batch > kMostOwnBatch;
+    use_product_ = shape.batch > kMostStreamBatch;
     MatmulShape product;
     product.rows = shape.batch;
     product.columns = shape.outputs;
@@ -250,9 +226,9 @@ WeightStream::WeightStream(const WeightStreamShape& shape) : shape_(shape) {
         if (use_product_) throw;  // the library lacks the shape, and so do we
     }
     if (use_product_) return;
-    splits_ = choose_splits(shape);
-    if (splits_ == 1) return;
-    const auto values = static_cast<std::size_t>(splits_) * static_cast<std::size_t>(shape.batch) *
+    schedule_ = stream_schedule(shape, device_info().multiprocessors);
+    if (schedule_.splits == 1) return;
+    const auto values = static_cast<std::size_t>(schedule_.splits) * static_cast<std::size_t>(shape.batch) *
                         static_cast<std::size_t>(shape.outputs);
     partials_ = DeviceBuffer(values * sizeof(float));
     counters_ = upload(std::vector<int>(static_cast<std::size_t>(shape.outputs / 64 + 1), 0));
@@ -261,7 +237,7 @@ WeightStream::WeightStream(const WeightStreamShape& shape) : shape_(shape) {
 void WeightStream::tune(const void* x, const void* w, void* y, float alpha) {
     if (!product_) return;
     product_->tune(x, w, y, alpha);
-    if (shape_.batch > kMostOwnBatch) return;
+    if (shape_.batch > kMostStreamBatch) return;
     TimingOptions quick;
     quick.limit_s = 0.01;
     const auto time = [&](bool product) {
@@ -284,9 +260,10 @@ void WeightStream::run(const void* x, const void* w, void* y, float alpha, Strea
         shape_.batch,
         shape_.outputs,
         std::int64_t{shape_.inputs} * static_cast<std::int64_t>(size_of(shape_.dtype)),
-        (all_steps(shape_) + splits_ - 1) / splits_};
-    if (shape_.dtype == DType::kBf16) return launch_typed<__nv_bfloat16>(parameters, splits_, stream);
-    launch_typed<__nv_fp8_e4m3>(parameters, splits_, stream);
+        schedule_.steps_per_split};
+    if (shape_.dtype == DType::kBf16)
+        return launch_typed<__nv_bfloat16>(parameters, schedule_.splits, stream);
+    launch_typed<__nv_fp8_e4m3>(parameters, schedule_.splits, stream);
 }
 
 }  // namespace headroom::kernels

@@ -1,23 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "spec/ceilings.h"
 
+#include "spec/ceiling_fields.h"
+
 #include <algorithm>
 #include <vector>
 
 namespace headroom {
+
+using namespace ceiling_fields;
+
 namespace {
-
-constexpr double base_units(double value) { return value; }
-
-template <Dimension D>
-constexpr double base_units(Quantity<D> value) {
-    return value.base();
-}
-
-template <typename T>
-void assign(T& field, double base) {
-    field = T(base);
-}
 
 /// A field of one of the groups of `Ceilings`; bounds in the same unit as the base units of the field.
 template <auto Group, auto Field>
@@ -43,15 +36,6 @@ CeilingParameter field(std::string name, std::string_view unit, double low, doub
             [](const Ceilings& c) { return base_units((c.*Group)[Kind].*Field); },
             [](Ceilings& c, double value) { assign((c.*Group)[Kind].*Field, value); }};
 }
-
-/// Of every group; its bounds and meaning.
-constexpr double spread_low = 1;
-constexpr double spread_high = 5;
-constexpr std::string_view spread_meaning = "nine in ten calls lie within this factor";
-
-constexpr double micro = 1e-6;
-constexpr double giga = 1e9;
-constexpr double tera = 1e12;
 
 template <int Kind>
 void add_product(std::vector<CeilingParameter>& list, const std::string& kind) {
@@ -196,6 +180,7 @@ std::vector<CeilingParameter> build() {
     list.push_back(field<&Ceilings::stream, &StreamCeilings::spread>("stream.spread", "", spread_low,
                                                                      spread_high, spread_meaning));
     add_collective(list);
+    add_bundled(list);
     return list;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/quantity.h"
+#include "spec/bundled_ceilings.h"
 
 #include <array>
 #include <span>
@@ -116,6 +117,15 @@ struct CollectiveCeilings {
     double spread = 1.0;       ///< nine in ten calls lie within this factor of the model, either way
 };
 
+/// Kernels in kernels/ (nothing that serves runs them), and the vendor's library as they call it.
+struct BundledCeilings {
+    BundledTransfer read, write, copy;
+    BundledDecode decode;
+    BundledFlash flash;
+    BundledStream stream;
+    ProductCeilings half, fp8;  ///< cuBLASLt's products
+};
+
 /// What one device reaches, by kind of kernel. Fitted openly by `fit`; each value has a bound and a meaning
 /// in `parameters()`, and its source stands in the data file it came from.
 struct Ceilings {
@@ -128,6 +138,7 @@ struct Ceilings {
     std::array<ExpertCeilings, product_kinds> experts;
     StreamCeilings stream;
     CollectiveCeilings collective;
+    BundledCeilings bundled;
 
     Bandwidth memory_rate() const { return memory * peaks.memory; }
 };

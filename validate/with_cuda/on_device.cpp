@@ -106,18 +106,14 @@ DeviceCeilings measure_device(const Progress& progress) {
 
 ValidateAnswer validate_on_device(const Hardware& hardware, const std::string& record,
                                   const Progress& progress) {
+    require_bundled(hardware);
     require_quiet(kernels::read_device_state());
     kernels::Environment environment = kernels::read_environment();
     ValidateAnswer answer;
     std::vector<kernels::Case> cases;
     for (const kernels::Case& c : kernels::validation_cases(environment.device.memory_bytes)) {
-        auto predicted = predicted_case("{" + kernels::shape_json(c) + "}", hardware);
-        if (!predicted) {
-            answer.notes.push_back(kernels::describe(c) + " is no operator of a step");
-            continue;
-        }
-        predicted->where = fmt::format("case {}", cases.size() + 1);
-        answer.cases.push_back(std::move(*predicted));
+        answer.cases.push_back(predicted_case(c, hardware));
+        answer.cases.back().where = fmt::format("case {}", answer.cases.size());
         cases.push_back(c);
     }
     // Every prediction stands before the first kernel runs.

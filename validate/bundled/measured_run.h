@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "measure/case.h"
+#include "validate/kernel_cases.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace headroom {
+
+/// One element of `cases` of a file of schema headroom.measured/1.
+struct MeasuredLaunch {
+    kernels::Case shape;
+    std::string suite;  ///< the list of shapes that it is from
+    Seconds median;
+    int place = 0;  ///< counted from 1
+};
+
+/// A recording of the kernels in kernels/ on one device.
+struct MeasuredRun {
+    std::string device;  ///< as its driver calls it
+    std::string date;    ///< UTC
+    std::vector<MeasuredLaunch> launches;
+    std::map<std::string, Bytes> counted;  ///< bytes that crossed the memory during one launch, by `describe`
+};
+
+/// Nothing when `json` is of another schema; InputError, located, for a case that cannot be.
+std::optional<MeasuredRun> measured_run(const std::string& json, const std::string& file);
+
+/// What parameters a case is fitted with, and whose spread it has: "bundled decode", "bundled weights", ...
+std::string bundled_group(kernels::CaseKind op);
+
+/// The launch as a case of the fit, predicted for `hardware`.
+KernelCase kernel_case(const MeasuredLaunch& launch, const Hardware& hardware);
+
+/// What the fit trains on and what it is judged by; a launch of neither list, or one that is predicted from
+/// other kernels' parameters alone, is left out.
+std::vector<KernelCase> fitting_cases(const std::vector<MeasuredLaunch>& launches, const Hardware& hardware);
+
+}  // namespace headroom
