@@ -3,9 +3,12 @@
 
 #include "base/diagnostic.h"
 #include "perf/product_time.h"
+#include "validate/ceilings_fit.h"
+#include "validate/ceilings_yaml.h"
 
 #include <algorithm>
 #include <sstream>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -84,6 +87,30 @@ std::vector<Entry> entries_of(const Hardware& hardware, const DeviceCeilings& m)
     return entries;
 }
 
+/// The kernels in kernels/: fitted to all of the launches, so the error is that of fitted rows.
+void add_bundled_entries(std::vector<Entry>& entries, const Hardware& hardware, const DeviceCeilings& m) {
+    if (m.launches.empty()) return;
+    Ceilings start = hardware.reach;
+    start.memory = m.read.per_s / start.peaks.memory.base();
+    const CeilingsFit fit = fit_ceilings(fitting_cases(m.launches, hardware), start);
+    const std::string source = "measured-kernels";
+    std::string title = fmt::format("the kernels in kernels/, fitted to {} launches", m.launches.size());
+    for (const FittedGroup& g : fit.groups) {
+        title +=
+            fmt::format("{} {} {:.1f} %", &g == &fit.groups.front() ? "; mean errors of the fitted:" : ",",
+                        g.group.substr(g.group.find(' ') + 1), 100 * g.train.mean_abs);
+        std::vector<std::string> names = parameters_of(g.group);
+        names.push_back(spread_parameter(g.group));
+        for (const std::string& name : names) {
+            const CeilingParameter& p = *find_ceiling(name);
+            entries.push_back({name, in_unit(p.get(fit.ceilings), p.unit), source, title});
+        }
+    }
+    for (Entry& e : entries) {
+        if (e.source == source) e.title = std::exchange(title, "");
+    }
+}
+
 std::vector<std::string> lines_of(const std::string& text) {
     std::vector<std::string> lines;
     std::istringstream in(text);
@@ -155,7 +182,9 @@ std::string calibrated_profile(const std::string& text, const Hardware& hardware
     if (earlier != lines.end())
         lines.erase(earlier, std::find_if(earlier + 1, lines.end(),
                                           [](const std::string& l) { return !l.starts_with("#   "); }));
-    for (const Entry& e : entries_of(hardware, m)) {
+    std::vector<Entry> entries = entries_of(hardware, m);
+    add_bundled_entries(entries, hardware, m);
+    for (const Entry& e : entries) {
         drop(lines, "ceilings", e.parameter);
         add(lines, "ceilings",
             {fmt::format("  {}: {{value: {}, source: {}}}", e.parameter, e.value, e.source)});

@@ -3,6 +3,7 @@
 
 #include "base/quantity.h"
 #include "spec/hardware.h"
+#include "validate/bundled/measured_run.h"
 
 #include <optional>
 #include <string>
@@ -33,11 +34,13 @@ struct DeviceCeilings {
     Seconds launch_in_graph;     ///< the same inside a graph
     Seconds dependent_in_graph;  ///< of kernels that read and write a word
     std::vector<MeasuredProduct> products;
+    std::vector<MeasuredLaunch> launches;  ///< of the kernels in kernels/, the calibration shapes
 };
 
 /// The profile `text` (of `hardware`) with the measured values as its `ceilings:`, each with a source that
-/// tells date, conditions and spread; the datasheet's values and ceilings that were not measured stay. What
-/// the model has no parameter for follows as comments. InputError when a rate beats the datasheet.
+/// tells date, conditions and spread; so are the parameters of the kernels in kernels/, fitted to `launches`.
+/// The datasheet's values and ceilings that were not measured stay. What the model has no parameter for
+/// follows as comments. InputError when a rate beats the datasheet.
 std::string calibrated_profile(const std::string& text, const Hardware& hardware,
                                const DeviceCeilings& measured);
 

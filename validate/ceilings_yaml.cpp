@@ -15,11 +15,6 @@ struct Value {
     std::string source;
 };
 
-std::string in_unit(double base, std::string_view unit) {
-    const double scale = unit == "us" ? 1e-6 : unit == "GB/s" ? 1e9 : unit == "TB/s" ? 1e12 : 1;
-    return fmt::format("{:.4g}{}{}", base / scale, unit.empty() ? "" : " ", unit);
-}
-
 /// "product.fp8.launch" gives "product.half.launch"; "" for what has no 16-bit kin.
 std::string kin_of(const std::string& name) {
     for (const std::string group : {"product.", "experts."}) {
@@ -80,6 +75,11 @@ std::string part(const char* key, const std::map<std::string, Value>& values) {
 }
 
 }  // namespace
+
+std::string in_unit(double base, std::string_view unit) {
+    const double scale = unit == "us" ? 1e-6 : unit == "GB/s" ? 1e9 : unit == "TB/s" ? 1e12 : 1;
+    return fmt::format("{:.4g}{}{}", base / scale, unit.empty() ? "" : " ", unit);
+}
 
 std::string ceilings_yaml(const Hardware& profile, const Ceilings& fitted,
                           const std::vector<FittedGroup>& groups) {

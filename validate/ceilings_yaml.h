@@ -5,6 +5,7 @@
 #include "spec/hardware.h"
 
 #include <string>
+#include <string_view>
 
 namespace headroom {
 
@@ -14,5 +15,8 @@ namespace headroom {
 /// the 16-bit kind's values (`kin`); everything else stays as the profile has it.
 std::string ceilings_yaml(const Hardware& profile, const Ceilings& fitted,
                           const std::vector<FittedGroup>& groups);
+
+/// A value in the unit that the data files write it in, with the unit.
+std::string in_unit(double base, std::string_view unit);
 
 }  // namespace headroom

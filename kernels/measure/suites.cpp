@@ -226,7 +226,7 @@ std::vector<Case> drawn(std::vector<Case> cases, Draw draw, Names& seen, int dec
 std::vector<Case> calibration(Names& seen) {
     std::vector<Case> cases = grid();
     for (const Case& c : cases) seen.insert(describe(c));
-    return drawn(std::move(cases), Draw(1), seen, 60, 24, 40);
+    return drawn(std::move(cases), Draw(1), seen, 120, 40, 80);
 }
 
 }  // namespace
@@ -245,7 +245,7 @@ std::vector<Case> validation_cases(std::size_t memory_bytes) {
             cases.push_back(transfer(op, static_cast<std::size_t>(megabytes) * 1'000'000 / 16 * 16));
         }
     }
-    cases = drawn(std::move(cases), Draw(2), seen, 110, 40, 60);
+    cases = drawn(std::move(cases), Draw(3), seen, 110, 40, 60);
     for (const auto& [heads, tokens] : {std::pair{8, 2000}, {8, 3000}, {16, 5000}, {8, 8192}, {32, 1500}}) {
         for (const DType type : {DType::kFp16, DType::kBf16}) {
             cases.push_back(

@@ -83,8 +83,8 @@ constexpr int kTwiceThreads = 1024;
 
 // Threads hold a whole row in registers: all reads, one exchange, all writes. Short rows take few threads, so
 // that many rows are under way on a multiprocessor and their reads and writes overlap.
-template <class T>
-__global__ void __launch_bounds__(kMostThreads)
+template <class T, int kVectors, int MostThreads>
+__global__ void __launch_bounds__(MostThreads)
     softmax_held(uint4* scores, std::int64_t rows, int columns, std::int64_t row_vectors, int causal_rows) {
     const std::int64_t row = std::int64_t(blockIdx.x) * blockDim.y + threadIdx.y;
     const int vectors = (columns + 7) / 8;
@@ -150,18 +150,27 @@ __global__ void __launch_bounds__(kTwiceThreads)
     }
 }
 
+// `Vectors` of 8 columns to a thread; MostThreads bounds the registers, and so the rows under way.
+template <class T, int Vectors, int MostThreads>
+void launch_held(const SoftmaxShape& shape, void* scores, Stream stream) {
+    const auto warps = static_cast<unsigned>((shape.columns + 32 * Vectors * 8 - 1) / (32 * Vectors * 8));
+    const unsigned rows = warps >= 4 ? 1 : 4 / warps;  // 128 threads or nearly to a block
+    const auto blocks = static_cast<unsigned>((shape.rows + rows - 1) / rows);
+    softmax_held<T, Vectors, MostThreads><<<blocks, dim3(warps * 32, rows), 0, stream>>>(
+        static_cast<uint4*>(scores), shape.rows, shape.columns, shape.row_stride / 8, shape.causal_rows);
+}
+
 template <class T>
 void launch(const SoftmaxShape& shape, void* scores, Stream stream) {
-    auto* vectors = static_cast<uint4*>(scores);
-    const auto warps = static_cast<unsigned>((shape.columns + 32 * kVectors * 8 - 1) / (32 * kVectors * 8));
-    if (warps * 32 > kMostThreads) {
-        softmax_twice<T><<<static_cast<unsigned>(shape.rows), kTwiceThreads, 0, stream>>>(
-            vectors, shape.columns, shape.row_stride / 8, shape.causal_rows);
+    if (shape.columns <= 4096) {
+        launch_held<T, 4, 128>(shape, scores, stream);
+    } else if (shape.columns <= 8192) {
+        launch_held<T, 4, 256>(shape, scores, stream);
+    } else if (shape.columns <= 16384) {
+        launch_held<T, 8, 256>(shape, scores, stream);
     } else {
-        const unsigned rows = warps >= 4 ? 1 : 4 / warps;  // 128 threads or more to a block
-        const auto blocks = static_cast<unsigned>((shape.rows + rows - 1) / rows);
-        softmax_held<T><<<blocks, dim3(warps * 32, rows), 0, stream>>>(
-            vectors, shape.rows, shape.columns, shape.row_stride / 8, shape.causal_rows);
+        softmax_twice<T><<<static_cast<unsigned>(shape.rows), kTwiceThreads, 0, stream>>>(
+            static_cast<uint4*>(scores), shape.columns, shape.row_stride / 8, shape.causal_rows);
     }
     HEADROOM_CUDA(cudaGetLastError());
 }

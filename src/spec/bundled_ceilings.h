@@ -21,9 +21,9 @@ struct BundledTransfer {
 struct BundledDecode {
     Seconds launch;
     Seconds start;      ///< a block before its first tokens arrive and after its last
-    Seconds row;        ///< the same for each query head that shares the block, 128-wide heads
+    Seconds row;        ///< the same for each query head of a warp, 128-wide heads
     Seconds latency;    ///< from asking for tokens to having them: a block has 64 KB on the way
-    Seconds chain;      ///< one step's arithmetic, however few heads,
+    Seconds chain;      ///< one step's arithmetic of a warp, however few heads,
     Seconds narrow;     ///< and for 128-wide heads, up to 16 of them to a block,
     Seconds wide;       ///< or more
     Bandwidth sm;       ///< what one SM takes in

@@ -51,7 +51,7 @@ void add_decode(std::vector<CeilingParameter>& list) {
         list.end(),
         {entry<part, &D::launch>("decode.launch", "us", 0.1 * micro, 10 * micro, "kernel launch"),
          entry<part, &D::start>("decode.start", "us", 0.05 * micro, 10 * micro, "a block around its tokens"),
-         entry<part, &D::row>("decode.row", "us", 0, 1 * micro, "a query head of a block around its tokens"),
+         entry<part, &D::row>("decode.row", "us", 0, 1 * micro, "a query head of a warp around its tokens"),
          entry<part, &D::latency>("decode.latency", "us", 0.3 * micro, 6 * micro, "asking to having tokens"),
          entry<part, &D::chain>("decode.chain", "us", 0, 3 * micro, "arithmetic of 64 tokens, few heads"),
          entry<part, &D::narrow>("decode.narrow", "us", 0, 5 * micro, "the same, 128-wide heads, up to 16"),

@@ -32,11 +32,15 @@ double transfer_s(double bytes, const BundledTransfer& t, const Ceilings& c) {
 double decode_s(const Case& c, const kernels::DecodeSchedule& schedule, const Ceilings& ceilings) {
     const BundledDecode& d = ceilings.bundled.decode;
     constexpr int kStep = 64;  // tokens: 16 to each of four warps
+    constexpr int kRowsOfWarp = 16;
     const double width = c.head_dim / 128.0;
     const double token = 2.0 * c.head_dim * 2;  // a key and a value of two-byte numbers
     const double on_the_way =
         (kernels::decode_stages(c.head_dim) - 1) * kernels::kDecodeWarps * kernels::kSlotTokens * token;
-    const double arithmetic = (d.chain + width * (schedule.rows_per_slice > 16 ? d.wide : d.narrow)).base();
+    // Up to 16 heads each warp takes a quarter of the tokens; of more, it takes all tokens for its own 16.
+    const bool shared = schedule.rows_per_slice > kRowsOfWarp;
+    const double arithmetic = shared ? (kernels::kDecodeWarps * d.chain + width * d.wide).base()
+                                     : (d.chain + width * d.narrow).base();
     const double step = std::hypot(kStep * token / on_the_way * d.latency.base(), arithmetic);
     std::vector<double> work;
     work.reserve(schedule.items.size());
@@ -50,7 +54,9 @@ double decode_s(const Case& c, const kernels::DecodeSchedule& schedule, const Ce
     BlockMachine machine;
     machine.sms = ceilings.peaks.sms;
     machine.slots = schedule.resident / ceilings.peaks.sms;
-    machine.start_s = (d.start + width * schedule.rows_per_slice * d.row).base();
+    // Twice as wide heads cost four times as much: their rows outgrow the registers.
+    machine.start_s =
+        (d.start + width * width * std::min(schedule.rows_per_slice, kRowsOfWarp) * d.row).base();
     machine.block = kStep * token / step;
     machine.sm = d.sm.base();
     machine.device = bytes_per_s(d.memory, ceilings);

@@ -51,14 +51,11 @@ MeasuredRate rate_of(const std::vector<kernels::SizedRate>& rates, std::size_t l
 
 MeasuredRate rate_of(const kernels::SizedRate& r) { return {r.bytes_per_s(), r.timing.spread()}; }
 
-kernels::CaseResult measured_or_refused(const kernels::Case& c, kernels::DataPool& pool, MeasuredCase& out) {
+kernels::CaseResult measured_or_refused(const kernels::Case& c, kernels::DataPool& pool) {
     try {
-        auto result = kernels::measure_case(c, pool);
-        result.suite = "validation";
-        set_measured(out, Seconds(result.timing.median_s));
-        return result;
+        return kernels::measure_case(c, pool);
     } catch (const kernels::DeviceError& e) {
-        refuse("", "", out.name + ": " + e.what());
+        refuse("", "", kernels::describe(c) + ": " + e.what());
     }
 }
 
@@ -81,10 +78,20 @@ std::string device_name() { return kernels::device_info().name; }
 DeviceCeilings measure_device(const Progress& progress) {
     require_quiet(kernels::read_device_state());
     kernels::DataPool pool;
-    const kernels::Ceilings measured = kernels::measure_ceilings(pool, progress);
+    constexpr double kCeilingsShare = 0.15;  // of the time
+    const kernels::Ceilings measured = kernels::measure_ceilings(
+        pool, [&](const std::string& step, double done) { progress(step, kCeilingsShare * done); });
     const kernels::Environment& e = measured.environment;
     require_unthrottled(e.after);
     DeviceCeilings out;
+    const auto shapes = kernels::calibration_cases(e.device.memory_bytes);
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+        const double done = static_cast<double>(i) / static_cast<double>(shapes.size());
+        progress(kernels::describe(shapes[i]), kCeilingsShare + (1 - kCeilingsShare) * done);
+        const Seconds median(measured_or_refused(shapes[i], pool).timing.median_s);
+        out.launches.push_back({shapes[i], "calibration", median, static_cast<int>(i) + 1});
+    }
+    require_unthrottled(kernels::read_device_state());
     out.device = e.device.name;
     out.date = e.date.substr(0, 10);
     out.conditions = conditions(e);
@@ -121,7 +128,9 @@ ValidateAnswer validate_on_device(const Hardware& hardware, const std::string& r
     std::vector<kernels::CaseResult> results;
     for (std::size_t i = 0; i < cases.size(); ++i) {
         progress(kernels::describe(cases[i]), static_cast<double>(i) / static_cast<double>(cases.size()));
-        results.push_back(measured_or_refused(cases[i], pool, answer.cases[i]));
+        results.push_back(measured_or_refused(cases[i], pool));
+        results.back().suite = "validation";
+        set_measured(answer.cases[i], Seconds(results.back().timing.median_s));
     }
     environment.after = kernels::read_device_state();
     require_unthrottled(environment.after);
