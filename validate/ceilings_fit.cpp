@@ -92,7 +92,8 @@ FittedGroup fit_group(const std::string& group, const std::vector<KernelCase>& c
     };
     put(ceilings, names, fit(parameters, static_cast<int>(used.size()), residuals));
     result.train = summarise(errors_of(cases, train, ceilings));
-    const std::vector<const KernelCase*> unseen = thinned(cases, test, most_rows);
+    std::vector<const KernelCase*> unseen = thinned(cases, test, most_rows);
+    if (unseen.empty()) unseen = used;  // a calibration has no rows to spare
     const double reached = mean_error(unseen, ceilings);
     for (const std::string& name : names) {
         const CeilingParameter* p = find_ceiling(name);

@@ -195,7 +195,7 @@ std::vector<Case> grid() {
         cases.push_back(prefill(CaseKind::kFlashAttention, DType::kBf16, 1, 32, 8, dim, 512, 4096, true));
         cases.push_back(prefill(CaseKind::kFlashAttention, DType::kBf16, 1, 32, 8, dim, 2048, 2048, false));
     }
-    for (const int tokens : {1024, 4096}) {
+    for (const int tokens : {1024, 1920, 2304, 4096, 6400}) {
         cases.push_back(
             prefill(CaseKind::kStandardAttention, DType::kFp16, 1, 8, 8, 128, tokens, tokens, false));
         cases.push_back(prefill(CaseKind::kSoftmax, DType::kFp16, 1, 8, 8, 128, tokens, tokens, false));

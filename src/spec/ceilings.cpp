@@ -161,7 +161,7 @@ void add_collective(std::vector<CeilingParameter>& list) {
 
 std::vector<CeilingParameter> build() {
     std::vector<CeilingParameter> list;
-    list.push_back({"memory", "", 0.5, 0.98, "reachable share of the memory bandwidth",
+    list.push_back({"memory", "", 0.5, 1, "reachable share of the memory bandwidth",
                     [](const Ceilings& c) { return c.memory; }, [](Ceilings& c, double v) { c.memory = v; }});
     add_product<0>(list, "half");
     add_product<1>(list, "fp8");

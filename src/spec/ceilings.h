@@ -118,12 +118,16 @@ struct CollectiveCeilings {
 };
 
 /// Kernels in kernels/ (nothing that serves runs them), and the vendor's library as they call it.
+struct BundledLibrary {
+    ProductCeilings tile;
+    double sustained = 0;  ///< share of the matrix rate that the power limit lets a long product keep
+};
 struct BundledCeilings {
     BundledTransfer read, write, copy;
     BundledDecode decode;
     BundledFlash flash;
     BundledStream stream;
-    ProductCeilings half, fp8;  ///< cuBLASLt's products
+    BundledLibrary half, fp8;  ///< cuBLASLt's products
 };
 
 /// What one device reaches, by kind of kernel. Fitted openly by `fit`; each value has a bound and a meaning

@@ -108,12 +108,17 @@ double flash_s(const Case& c, const Ceilings& ceilings) {
     return f.launch.base() + std::hypot(makespan(std::move(work), f.jitter, machine), memory);
 }
 
+/// The tiles of product_time. A tuned product overlaps the better: the cubes of compute and memory add up.
 double library_s(const ProductShape& shape, const Ceilings& ceilings) {
+    const BundledLibrary& l = shape.kind == ProductKind::Fp8 ? ceilings.bundled.fp8 : ceilings.bundled.half;
     Ceilings library = ceilings;
     library.memory = ceilings.bundled.stream.memory;
-    library.product[static_cast<std::size_t>(ProductKind::Half)] = ceilings.bundled.half;
-    library.product[static_cast<std::size_t>(ProductKind::Fp8)] = ceilings.bundled.fp8;
-    return product_time(shape, library).total.base();
+    library.product[static_cast<std::size_t>(shape.kind)] = l.tile;
+    const KernelTime t = product_time(shape, library);
+    const Seconds lasting = 2 * shape.groups * shape.m * shape.n * shape.k * flop /
+                            (l.sustained * matrix_peak(ceilings.peaks, shape.kind));
+    const double compute = max(t.compute, lasting).base(), memory = t.memory.base();
+    return t.launch.base() + std::cbrt(compute * compute * compute + memory * memory * memory);
 }
 
 double stream_s(const Case& c, const Ceilings& ceilings) {

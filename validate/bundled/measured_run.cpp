@@ -170,9 +170,8 @@ KernelCase kernel_case(const MeasuredLaunch& launch, const Hardware& hardware) {
 std::vector<KernelCase> fitting_cases(const std::vector<MeasuredLaunch>& launches, const Hardware& hardware) {
     std::vector<KernelCase> cases;
     for (const MeasuredLaunch& launch : launches) {
-        const bool derived =
-            launch.shape.op == CaseKind::kStandardAttention || launch.shape.op == CaseKind::kSoftmax;
-        if (derived || (launch.suite != "calibration" && launch.suite != "validation")) continue;
+        const bool copies = launch.shape.op == CaseKind::kSoftmax;
+        if (copies || (launch.suite != "calibration" && launch.suite != "validation")) continue;
         cases.push_back(kernel_case(launch, hardware));
     }
     return cases;

@@ -36,8 +36,8 @@ std::string bundled_group(kernels::CaseKind op);
 /// The launch as a case of the fit, predicted for `hardware`.
 KernelCase kernel_case(const MeasuredLaunch& launch, const Hardware& hardware);
 
-/// What the fit trains on and what it is judged by; a launch of neither list, or one that is predicted from
-/// other kernels' parameters alone, is left out.
+/// What the fit trains on and what it is judged by. A launch of neither list is left out, and so is a
+/// softmax: it has no parameter of its own.
 std::vector<KernelCase> fitting_cases(const std::vector<MeasuredLaunch>& launches, const Hardware& hardware);
 
 }  // namespace headroom
