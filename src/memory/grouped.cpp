@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/grouped.h"
 
+#include "memory/block_pool.h"
+
 #include <algorithm>
 #include <cmath>
 
 namespace headroom {
 namespace {
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 std::int64_t whole(double bytes) { return static_cast<std::int64_t>(std::llround(bytes)); }
 
@@ -28,7 +28,7 @@ PageLayout page_layout(const ModelKv& kv, std::int64_t block) {
     layout.layers = 4 * most < 5 * fewest ? most : fewest;
     if (layout.layers == 0) return layout;
     if (per_token > 0 && per_sequence > block * per_token)
-        layout.block = ceil_div(ceil_div(per_sequence, per_token), 16) * 16;
+        layout.block = blocks_for(blocks_for(per_sequence, per_token), 16) * 16;
     layout.page = layout.layers * std::max(layout.block * per_token, per_token > 0 ? 0 : per_sequence);
     for (const KvLayers& part : kv) {
         const PageGroup of{0, part.law.cap, whole(part.law.per_token.base()),
@@ -56,7 +56,7 @@ std::int64_t GroupedAllocator::first_needed(const PageGroup& g, std::int64_t tok
 
 std::int64_t GroupedAllocator::pages_for(const PageGroup& g, std::int64_t tokens) const {
     if (g.token == 0) return 1;
-    return ceil_div(tokens, layout_.block) - first_needed(g, tokens);
+    return blocks_for(tokens, layout_.block) - first_needed(g, tokens);
 }
 
 std::int64_t GroupedAllocator::live_bytes(std::int64_t tokens) const {
@@ -92,7 +92,7 @@ bool GroupedAllocator::admit(int slot, const Demand& demand) {
         pages.held.insert(pages.held.end(), from, free_.end());
         free_.erase(from, free_.end());
     }
-    s.room = ceil_div(demand.tokens, layout_.block) * layout_.block;
+    s.room = blocks_for(demand.tokens, layout_.block) * layout_.block;
     used_ += live_bytes(demand.tokens);
     return true;
 }

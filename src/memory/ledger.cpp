@@ -125,13 +125,13 @@ Capacity capacity(const Shard& shard, const Hardware& hardware, const Engine& en
         const PageLayout layout = engine_layout(c.kv, engine);
         c.groups = static_cast<int>(layout.groups.size());
         c.block_tokens = layout.block;
+        c.block_bytes = Bytes(static_cast<double>(layout.page));
+        // Rounding guard: a cache that holds n blocks or sequences exactly must say n.
         if (c.ledger.kv > Bytes{} && layout.page > 0) {
-            c.blocks =
-                static_cast<std::int64_t>(std::floor(c.ledger.kv.base() / static_cast<double>(layout.page)));
+            c.blocks = static_cast<std::int64_t>(std::floor(c.ledger.kv / c.block_bytes * (1 + 1e-12)));
             c.capacity_tokens = c.blocks / c.groups * c.block_tokens;
         }
         if (c.ledger.kv > Bytes{} && c.per_sequence > Bytes{}) {
-            // Rounding guard: a cache that holds n sequences exactly must say n.
             c.max_sequences =
                 static_cast<std::int64_t>(std::floor(c.ledger.kv / c.per_sequence * (1 + 1e-12)));
             c.max_sequences *= shard.deployment.dp;

@@ -35,6 +35,7 @@ struct Capacity {
     ModelKv kv;     ///< of one GPU of that stage
     std::int64_t block_tokens = 1;
     std::int64_t blocks = 0;  ///< of the pool, one GPU
+    Bytes block_bytes;        ///< of one of them
     int groups = 1;           ///< groups of layers that share the pool
     std::int64_t capacity_tokens = 0;
     Bytes per_sequence;  ///< what the engine sets aside for one sequence of that context on one GPU

@@ -3,34 +3,26 @@
 
 namespace headroom {
 
-PagedAllocator::PagedAllocator(std::int64_t region, std::int64_t block)
-    : region_(region), block_(block), blocks_(region / block) {
-    free_.reserve(static_cast<std::size_t>(blocks_));
-    for (std::int64_t i = blocks_; i-- > 0;) free_.push_back(static_cast<std::uint32_t>(i));
-}
-
 bool PagedAllocator::admit(int slot, const Demand& demand) {
-    const std::int64_t wanted = blocks_for(demand.tokens);
-    if (wanted > static_cast<std::int64_t>(free_.size())) return false;
+    const std::int64_t wanted = blocks_for(demand.tokens, block_);
+    if (!pool_.take(wanted)) return false;
     const auto at = static_cast<std::size_t>(slot);
     if (at >= tables_.size()) tables_.resize(at + 1);
-    const auto from = free_.end() - wanted;
-    tables_[at].assign(from, free_.end());
-    free_.erase(from, free_.end());
+    tables_[at].clear();
+    for (std::int64_t i = 0; i < wanted; ++i) tables_[at].push_back(pool_.make(1));
     used_ += demand.tokens;
     return true;
 }
 
 bool PagedAllocator::grow(int slot) {
-    if (free_.empty()) return false;
-    tables_[static_cast<std::size_t>(slot)].push_back(free_.back());
-    free_.pop_back();
+    if (!pool_.take(1)) return false;
+    tables_[static_cast<std::size_t>(slot)].push_back(pool_.make(1));
     return true;
 }
 
 void PagedAllocator::release(int slot, std::int64_t tokens) {
     auto& table = tables_[static_cast<std::size_t>(slot)];
-    free_.insert(free_.end(), table.begin(), table.end());
+    for (const BlockPool::Part block : table) pool_.drop(block);
     table.clear();
     used_ -= tokens;
 }
@@ -39,9 +31,9 @@ Usage PagedAllocator::usage(std::int64_t) const {
     Usage u;
     u.region = region_;
     u.used = used_;
-    u.free = static_cast<std::int64_t>(free_.size()) * block_;
-    u.external = region_ - blocks_ * block_;
-    u.internal = blocks_ * block_ - u.free - used_;
+    u.free = pool_.empty() * block_;
+    u.external = region_ - pool_.total() * block_;
+    u.internal = pool_.used() * block_ - used_;
     return u;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "memory/allocator.h"
+#include "memory/block_pool.h"
 
 #include <span>
 
@@ -10,7 +11,8 @@ namespace headroom {
 /// Blocks of a fixed number of tokens, any block for any sequence, taken as the sequence grows.
 class PagedAllocator {
   public:
-    PagedAllocator(std::int64_t region, std::int64_t block);
+    PagedAllocator(std::int64_t region, std::int64_t block)
+        : region_(region), block_(block), pool_(region / block) {}
 
     bool admit(int slot, const Demand& demand);
     bool fork(int, int child, const Demand& demand) { return admit(child, demand); }
@@ -23,17 +25,15 @@ class PagedAllocator {
     std::int64_t piece(const Demand&) const { return 0; }
     Usage usage(std::int64_t waiting) const;
     std::int64_t period() const { return block_; }
-    bool never(const Demand& d) const { return blocks_for(d.final_tokens) > blocks_; }
+    bool never(const Demand& d) const { return blocks_for(d.final_tokens, block_) > pool_.total(); }
 
     /// The blocks of a sequence, in order.
     std::span<const std::uint32_t> table(int slot) const;
 
   private:
-    std::int64_t blocks_for(std::int64_t tokens) const { return (tokens + block_ - 1) / block_; }
-
-    std::int64_t region_, block_, blocks_;
+    std::int64_t region_, block_;
     std::int64_t used_ = 0;
-    std::vector<std::uint32_t> free_;
+    BlockPool pool_;                                  // a part is a block
     std::vector<std::vector<std::uint32_t>> tables_;  // by sequence
 };
 

@@ -8,9 +8,7 @@
 namespace headroom {
 
 SharedPagedAllocator::SharedPagedAllocator(std::int64_t region, std::int64_t block)
-    : region_(region), block_(block), blocks_(static_cast<std::size_t>(region / block)) {
-    for (std::size_t i = blocks_.size(); i-- > 0;) free_.push_back(static_cast<std::uint32_t>(i));
-}
+    : region_(region), block_(block), pool_(region / block) {}
 
 // Names of the prompt's full blocks. A hash stands for everything up to the end of its tokens, so a block
 // that ends where a hash ends has that name, and one that ends inside a hash has its place in it beside it.
@@ -33,14 +31,14 @@ bool SharedPagedAllocator::admit(int slot, const Demand& demand) {
     found_blocks_.clear();
     std::int64_t revived = 0;
     while (found_blocks_.size() < names_.size()) {
-        const auto known = by_hash_.find(names_[found_blocks_.size()]);
-        if (known == by_hash_.end()) break;
-        revived += blocks_[known->second].references == 0 ? 1 : 0;
-        found_blocks_.push_back(known->second);
+        const BlockPool::Part known = pool_.find(names_[found_blocks_.size()]);
+        if (known == BlockPool::kNone) break;
+        revived += pool_.holders(known) == 0 ? 1 : 0;
+        found_blocks_.push_back(known);
     }
     const std::size_t found = found_blocks_.size();
-    const std::int64_t fresh = blocks_for(demand.tokens) - static_cast<std::int64_t>(found);
-    if (fresh > empty() + cached_ - revived) return false;
+    const std::int64_t fresh = blocks_for(demand.tokens, block_) - static_cast<std::int64_t>(found);
+    if (fresh > pool_.empty() + pool_.kept() - revived) return false;
 
     const auto at = static_cast<std::size_t>(slot);
     if (at >= sequences_.size()) sequences_.resize(at + 1);
@@ -48,17 +46,14 @@ bool SharedPagedAllocator::admit(int slot, const Demand& demand) {
     table.clear();
     sequences_[at].unsaved = -1;
     for (const std::uint32_t block : found_blocks_) {
-        if (blocks_[block].references > 0) duplicate_ += block_;
-        use(block);
+        if (pool_.holders(block) > 0) duplicate_ += block_;
+        pool_.hold(block);
         table.push_back(block);
     }
+    pool_.take(fresh);
     for (std::int64_t i = 0; i < fresh; ++i) {
-        const std::uint32_t block = take();
-        const std::size_t place = table.size();
-        if (place < names_.size()) {
-            blocks_[block].hashed = by_hash_.emplace(names_[place], block).second;
-            blocks_[block].hash = names_[place];
-        }
+        const BlockPool::Part block = pool_.make(1);
+        if (table.size() < names_.size()) pool_.name(block, names_[table.size()]);
         table.push_back(block);
     }
     logical_ += demand.tokens;
@@ -73,7 +68,7 @@ bool SharedPagedAllocator::fork(int parent, int child, const Demand& demand) {
     Sequence& from = sequences_[static_cast<std::size_t>(parent)];
     Sequence& to = sequences_[at];
     to.table = from.table;
-    for (const std::uint32_t block : to.table) use(block);
+    for (const std::uint32_t block : to.table) pool_.hold(block);
     logical_ += demand.tokens;
     duplicate_ += demand.tokens;
     to.unsaved = from.unsaved = demand.tokens % block_ == 0 ? -1 : demand.tokens;
@@ -87,15 +82,15 @@ std::int64_t SharedPagedAllocator::room(int slot) const {
 
 bool SharedPagedAllocator::grow(int slot) {
     Sequence& s = sequences_[static_cast<std::size_t>(slot)];
-    const bool copies = s.unsaved >= 0 && blocks_[s.table.back()].references > 1;
+    const bool copies = s.unsaved >= 0 && pool_.holders(s.table.back()) > 1;
     if (s.unsaved >= 0 && !copies) {  // the others have left or copied
         s.unsaved = -1;
         return true;
     }
-    if (empty() + cached_ == 0) return false;
-    const std::uint32_t block = take();
+    if (!pool_.take(1)) return false;
+    const BlockPool::Part block = pool_.make(1);
     if (copies) {
-        drop(s.table.back());
+        pool_.drop(s.table.back());
         duplicate_ -= s.unsaved % block_;
         s.table.back() = block;
         s.unsaved = -1;
@@ -111,67 +106,21 @@ void SharedPagedAllocator::release(int slot, std::int64_t tokens) {
     // From the end, so that of the blocks that stay cached the last of a prefix is the oldest.
     for (std::size_t i = s.table.size(); i-- > 0;) {
         const std::int64_t begin = static_cast<std::int64_t>(i) * block_;
-        if (blocks_[s.table[i]].references > 1)
-            duplicate_ -= std::clamp<std::int64_t>(tokens - begin, 0, block_);
-        drop(s.table[i]);
+        if (pool_.holders(s.table[i]) > 1) duplicate_ -= std::clamp<std::int64_t>(tokens - begin, 0, block_);
+        pool_.drop(s.table[i]);
     }
     s.table.clear();
     s.unsaved = -1;
-}
-
-std::uint32_t SharedPagedAllocator::take() {
-    std::uint32_t block = kNone;
-    if (!free_.empty()) {
-        block = free_.back();
-        free_.pop_back();
-    } else {
-        block = oldest_;
-        unlink(block);
-        by_hash_.erase(blocks_[block].hash);
-    }
-    blocks_[block].hashed = false;
-    blocks_[block].references = 1;
-    ++in_use_;
-    return block;
-}
-
-void SharedPagedAllocator::use(std::uint32_t block) {
-    if (blocks_[block].references++ > 0) return;
-    unlink(block);
-    ++in_use_;
-}
-
-void SharedPagedAllocator::drop(std::uint32_t block) {
-    Block& b = blocks_[block];
-    if (--b.references > 0) return;
-    --in_use_;
-    if (!b.hashed) {
-        free_.push_back(block);
-        return;
-    }
-    b.older = newest_;
-    b.newer = kNone;
-    (newest_ == kNone ? oldest_ : blocks_[newest_].newer) = block;
-    newest_ = block;
-    ++cached_;
-}
-
-void SharedPagedAllocator::unlink(std::uint32_t block) {
-    Block& b = blocks_[block];
-    (b.older == kNone ? oldest_ : blocks_[b.older].newer) = b.newer;
-    (b.newer == kNone ? newest_ : blocks_[b.newer].older) = b.older;
-    b.older = b.newer = kNone;
-    --cached_;
 }
 
 Usage SharedPagedAllocator::usage(std::int64_t) const {
     Usage u;
     u.region = region_;
     u.used = logical_ - duplicate_;
-    u.internal = in_use_ * block_ - u.used;
-    u.cached = cached_ * block_;
-    u.free = empty() * block_ + u.cached;
-    u.external = region_ - static_cast<std::int64_t>(blocks_.size()) * block_;
+    u.internal = pool_.used() * block_ - u.used;
+    u.cached = pool_.kept() * block_;
+    u.free = pool_.empty() * block_ + u.cached;
+    u.external = region_ - pool_.total() * block_;
     u.shared = duplicate_;
     return u;
 }

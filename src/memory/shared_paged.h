@@ -2,9 +2,9 @@
 #pragma once
 
 #include "memory/allocator.h"
+#include "memory/block_pool.h"
 
 #include <span>
-#include <unordered_map>
 
 namespace headroom {
 
@@ -25,47 +25,29 @@ class SharedPagedAllocator {
     std::int64_t piece(const Demand&) const { return 0; }
     Usage usage(std::int64_t waiting) const;
     std::int64_t period() const { return block_; }
-    bool never(const Demand& d) const {
-        return blocks_for(d.final_tokens) > static_cast<std::int64_t>(blocks_.size());
-    }
+    bool never(const Demand& d) const { return blocks_for(d.final_tokens, block_) > pool_.total(); }
 
     /// The blocks of a sequence, in order, and how many sequences use a block.
     std::span<const std::uint32_t> table(int slot) const;
-    int references(std::uint32_t block) const { return blocks_[block].references; }
+    int references(std::uint32_t block) const { return pool_.holders(block); }
     /// Blocks by what they are: in use, kept for their content, empty.
-    std::int64_t in_use() const { return in_use_; }
-    std::int64_t cached() const { return cached_; }
-    std::int64_t empty() const { return static_cast<std::int64_t>(free_.size()); }
+    std::int64_t in_use() const { return pool_.used(); }
+    std::int64_t cached() const { return pool_.kept(); }
+    std::int64_t empty() const { return pool_.empty(); }
     std::int64_t found_tokens() const { return found_; }  ///< of prompts, in blocks that were there
     std::int64_t prompt_tokens() const { return prompts_; }
 
   private:
-    static constexpr std::uint32_t kNone = 0xffffffffu;
-    struct Block {
-        int references = 0;
-        bool hashed = false;
-        std::uint64_t hash = 0;
-        std::uint32_t older = kNone, newer = kNone;  // among the cached
-    };
     struct Sequence {
         std::vector<std::uint32_t> table;
         std::int64_t unsaved =
             -1;  // tokens it had when it came to share an unfilled block; -1: it shares none
     };
 
-    std::int64_t blocks_for(std::int64_t tokens) const { return (tokens + block_ - 1) / block_; }
     void identify(const Demand& demand);
-    std::uint32_t take();
-    void use(std::uint32_t block);
-    void drop(std::uint32_t block);
-    void unlink(std::uint32_t block);
 
     std::int64_t region_, block_;
-    std::vector<Block> blocks_;
-    std::vector<std::uint32_t> free_;
-    std::unordered_map<std::uint64_t, std::uint32_t> by_hash_;
-    std::uint32_t oldest_ = kNone, newest_ = kNone;
-    std::int64_t in_use_ = 0, cached_ = 0;
+    BlockPool pool_;              // a part is a block
     std::int64_t logical_ = 0;    // tokens of live sequences
     std::int64_t duplicate_ = 0;  // of them, served by a copy counted for another
     std::int64_t found_ = 0, prompts_ = 0;

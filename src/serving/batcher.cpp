@@ -16,22 +16,23 @@ Replica::Replica(int number, PoolRole role, const Shard& shard, const Hardware& 
       policy_(policy),
       costs_(costs),
       events_(events),
-      kv_(shard, hardware, engine, policy.keep_prefixes),
+      cache_(kv_blocks(shard, hardware, engine)),
+      pool_(cache_.total),
       max_sequences_(policy.max_sequences > 0
                          ? policy.max_sequences
                          : static_cast<std::int64_t>(engine.scheduler.max_sequences.value)),
       max_batched_(static_cast<std::int64_t>(engine.scheduler.max_batched_tokens.value) *
                    shard.deployment.dp) {
-    if (hardware.pcie) swap_per_block_ = kv_.block_bytes() / hardware.pcie->per_direction.value / second;
+    if (hardware.pcie) swap_per_block_ = cache_.block_bytes / hardware.pcie->per_direction.value / second;
     lanes_.resize(static_cast<std::size_t>(shard.deployment.pp));
     stage_free_.assign(lanes_.size(), 0);
-    for (Lane& lane : lanes_) lane.phases.resize(static_cast<std::size_t>(kv_.block_tokens()));
+    for (Lane& lane : lanes_) lane.phases.resize(static_cast<std::size_t>(cache_.block_tokens));
 }
 
 bool Replica::fits(const Live& request) const {
     const std::int64_t most = request.input + request.output;
     if (policy_.max_tokens > 0 && most > policy_.max_tokens) return false;
-    return request.width <= max_sequences_ && blocks_of(request, most) <= kv_.total();
+    return request.width <= max_sequences_ && sequence_blocks(request, most) <= pool_.total();
 }
 
 bool Replica::enqueue(Live&& request) {
@@ -87,7 +88,7 @@ void Replica::pass_time(double now) {
     if (flying) counters_.busy += passed;
     if (left_behind_) counters_.backlog += passed;
     counters_.sequence_seconds += passed * static_cast<double>(running_);
-    counters_.block_seconds += passed * static_cast<double>(kv_.used());
+    counters_.block_seconds += passed * static_cast<double>(pool_.used());
     now_ = now;
 }
 
@@ -166,14 +167,14 @@ void Replica::fly(std::size_t number, double now) {
     for (const PromptChunk& c : shape_.chunks) r.prompt_tokens += c.fresh;
     r.running = running_;
     r.waiting = waiting();
-    r.blocks_used = kv_.used();
-    r.blocks = kv_.total();
+    r.blocks_used = pool_.used();
+    r.blocks = pool_.total();
     events_.step(r);
 }
 
 void Replica::grow(Lane& lane) {
     if (policy_.batching == Batching::fixed) return;  // has all it needs
-    auto& due = lane.phases[static_cast<std::size_t>(lane.steps % kv_.block_tokens())];
+    auto& due = lane.phases[static_cast<std::size_t>(lane.steps % cache_.block_tokens)];
     for (std::size_t i = 0; i < due.size();) {
         Live& live = slots_[due[i]];
         if (take_for(live, held_tokens(lane, live) + 1)) {
@@ -335,7 +336,7 @@ void Replica::join(Lane& lane, Slot slot) {
     lane.order.emplace(live.admission, slot);
     lane.ends.push({live.finish_step, live.admission, slot});
     lane.joined.emplace_back(live.last_token, live.width);
-    const std::int64_t block = kv_.block_tokens();
+    const std::int64_t block = cache_.block_tokens;
     auto& due = lane.phases[static_cast<std::size_t>(((lane.steps - live.target) % block + block) % block)];
     live.phase_index = due.size();
     due.push_back(slot);
@@ -343,7 +344,7 @@ void Replica::join(Lane& lane, Slot slot) {
 
 void Replica::leave(Lane& lane, Slot slot) {
     Live& live = slots_[slot];
-    const std::int64_t block = kv_.block_tokens();
+    const std::int64_t block = cache_.block_tokens;
     auto& due =
         lane.phases[static_cast<std::size_t>(((live.join_step - live.target) % block + block) % block)];
     slots_[due.back()].phase_index = live.phase_index;

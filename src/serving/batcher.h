@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "serving/kv_space.h"
+#include "memory/block_pool.h"
+#include "memory/kv_blocks.h"
 #include "serving/role.h"
 #include "serving/statistics.h"
 #include "serving/step_cost.h"
@@ -54,8 +55,9 @@ struct Live {
     bool has_cache = false;  ///< its cache arrives with it: moved here, or swapped out before
 
     // Where it is placed.
-    std::int64_t blocks = 0;      ///< taken, shared parts not counted
-    std::vector<bool> shared;     ///< by prompt part: held in the prefix cache
+    std::int64_t blocks = 0;              ///< taken, shared parts not counted
+    std::vector<BlockPool::Part> shared;  ///< by prompt part: its blocks in the prefix cache, or `kNone`
+    std::int64_t shared_blocks = 0;
     std::int64_t admission = -1;  ///< rank of its admission; the latest is preempted first
     std::int64_t join_step = 0, finish_step = 0;
     std::size_t phase_index = 0;
@@ -107,7 +109,8 @@ class Replica {
     std::int64_t outstanding() const { return static_cast<std::int64_t>(waiting_.size()) + running_; }
     std::int64_t waiting() const { return static_cast<std::int64_t>(waiting_.size()); }
     const ReplicaCounters& counters() const { return counters_; }
-    const KvSpace& kv() const { return kv_; }
+    const KvBlocks& cache() const { return cache_; }
+    const BlockPool& blocks() const { return pool_; }
 
   private:
     using Slot = std::uint32_t;
@@ -147,6 +150,7 @@ class Replica {
     bool room_for(const Lane& lane, const Live& live) const;
     bool take_for(Live& live, std::int64_t tokens);
     void add_chunk(Lane& lane, Slot slot);
+    bool shares(const Live& live) const;
     void find_prefix(Live& live);
     void share_prompt(Live& live);
     void preempt_latest(Lane& lane);
@@ -160,7 +164,7 @@ class Replica {
     Live take_out(Slot slot);
     void pass_time(double now);
     std::int64_t part_blocks(const Live& live) const;
-    std::int64_t blocks_of(const Live& live, std::int64_t tokens) const;
+    std::int64_t sequence_blocks(const Live& live, std::int64_t tokens) const;
     std::int64_t held_tokens(const Lane& lane, const Live& live) const;
     bool prompts_alone() const;
 
@@ -170,7 +174,8 @@ class Replica {
     ServingPolicy policy_;
     StepCosts& costs_;
     const ServingEvents& events_;
-    KvSpace kv_;
+    KvBlocks cache_;
+    BlockPool pool_;
     std::int64_t max_sequences_, max_batched_;
     double swap_per_block_ = 0;  // seconds
     std::vector<Live> slots_;

@@ -9,24 +9,30 @@ std::int64_t Replica::held_tokens(const Lane& lane, const Live& live) const {
     return live.target + lane.steps - live.join_step;
 }
 
-std::int64_t Replica::blocks_of(const Live& live, std::int64_t tokens) const {
-    if (policy_.allocation == Allocation::reserve) return live.width * kv_.blocks(policy_.max_tokens);
-    if (live.width == 1 || tokens <= live.input) return kv_.blocks(tokens);
-    const std::int64_t shared = live.input / kv_.block_tokens();  // whole blocks of the prompt
-    return shared + live.width * std::max<std::int64_t>(0, kv_.blocks(tokens) - shared);
+std::int64_t Replica::sequence_blocks(const Live& live, std::int64_t tokens) const {
+    if (policy_.allocation == Allocation::reserve)
+        return live.width * blocks_of(cache_, engine_, policy_.max_tokens);
+    const std::int64_t one = blocks_of(cache_, engine_, tokens);
+    if (live.width == 1 || tokens <= live.input) return one;
+    const std::int64_t shared = live.input / cache_.block_tokens * cache_.kept;  // whole blocks of the prompt
+    return shared + live.width * std::max<std::int64_t>(0, one - shared);
 }
 
 std::int64_t Replica::part_blocks(const Live& live) const {
-    return live.prefix_block > 0 && live.prefix_block % kv_.block_tokens() == 0
-               ? live.prefix_block / kv_.block_tokens()
+    return live.prefix_block % cache_.block_tokens == 0
+               ? live.prefix_block / cache_.block_tokens * cache_.kept
                : 0;
 }
 
+bool Replica::shares(const Live& live) const {
+    return policy_.keep_prefixes && !live.prefix.empty() && part_blocks(live) > 0 &&
+           policy_.allocation == Allocation::paged;
+}
+
 bool Replica::take_for(Live& live, std::int64_t tokens) {
-    const auto shared = std::count(live.shared.begin(), live.shared.end(), true) * part_blocks(live);
-    const std::int64_t need = blocks_of(live, tokens) - shared - live.blocks;
+    const std::int64_t need = sequence_blocks(live, tokens) - live.shared_blocks - live.blocks;
     if (need <= 0) return true;
-    if (!kv_.take(need)) return false;
+    if (!pool_.take(need)) return false;
     live.blocks += need;
     return true;
 }
@@ -34,32 +40,44 @@ bool Replica::take_for(Live& live, std::int64_t tokens) {
 // The last token of a prompt is always computed: its logits are needed.
 void Replica::find_prefix(Live& live) {
     live.computed = 0;
-    if (live.prefix.empty() || part_blocks(live) == 0 || policy_.allocation == Allocation::reserve) return;
-    const auto known = static_cast<std::int64_t>(live.prefix.size());
-    const std::int64_t found = kv_.hold(live.prefix, std::min(known, (live.input - 1) / live.prefix_block));
-    live.shared.assign(static_cast<std::size_t>(found), true);
+    if (!shares(live)) return;
+    const auto most =
+        std::min(live.prefix.size(), static_cast<std::size_t>((live.input - 1) / live.prefix_block));
+    while (live.shared.size() < most) {
+        const BlockPool::Part part = pool_.find(live.prefix[live.shared.size()]);
+        if (part == BlockPool::kNone) break;
+        pool_.hold(part);
+        live.shared.push_back(part);
+    }
+    const auto found = static_cast<std::int64_t>(live.shared.size());
+    live.shared_blocks = found * part_blocks(live);
     live.computed = found * live.prefix_block;
 }
 
+// What another computed at the same time stays this sequence's own.
 void Replica::share_prompt(Live& live) {
-    if (live.prefix.empty() || part_blocks(live) == 0 || policy_.allocation == Allocation::reserve) return;
-    const std::size_t whole =
-        std::min(live.prefix.size(), static_cast<std::size_t>(live.input / live.prefix_block));
-    for (std::size_t i = live.shared.size(); i < whole; ++i) {
-        const bool kept = kv_.keep(live.prefix[i], part_blocks(live));
-        live.shared.push_back(kept);
-        if (kept) live.blocks -= part_blocks(live);
+    if (!shares(live)) return;
+    const auto whole = std::min(live.prefix.size(), static_cast<std::size_t>(live.input / live.prefix_block));
+    const std::int64_t blocks = part_blocks(live);
+    while (live.shared.size() < whole) {
+        const std::uint64_t content = live.prefix[live.shared.size()];
+        live.shared.push_back(BlockPool::kNone);
+        if (pool_.find(content) != BlockPool::kNone) continue;
+        live.shared.back() = pool_.make(blocks);
+        pool_.name(live.shared.back(), content);
+        live.blocks -= blocks;
+        live.shared_blocks += blocks;
     }
 }
 
 // From the end, so that a prompt's head outlives its tail.
 void Replica::release(Live& live) {
     for (std::size_t i = live.shared.size(); i-- > 0;) {
-        if (live.shared[i]) kv_.drop(live.prefix[i]);
+        if (live.shared[i] != BlockPool::kNone) pool_.drop(live.shared[i]);
     }
     live.shared.clear();
-    kv_.give(live.blocks);
-    live.blocks = 0;
+    pool_.give(live.blocks);
+    live.blocks = live.shared_blocks = 0;
     live.computed = 0;
 }
 

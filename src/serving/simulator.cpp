@@ -273,11 +273,11 @@ void Run::pool_results() {
         for (const auto& member : members_) {
             if (member->pool != p) continue;
             const ReplicaCounters& c = member->replica.counters();
-            const KvSpace& kv = member->replica.kv();
+            const BlockPool& kv = member->replica.blocks();
             pool.steps += c.steps;
             pool.preemptions += c.preemptions;
             pool.blocks = kv.total();
-            pool.block_tokens = kv.block_tokens();
+            pool.block_tokens = member->replica.cache().block_tokens;
             pool.blocks_at_end += kv.used();
             const double time = r_.duration * pool.replicas;
             if (time > 0) {

@@ -18,6 +18,7 @@ class Loop {
     struct Step {
         Seconds time;    // from a batch's begin to its next
         Seconds spread;  // mean square over mean: twice what an arrival waits for the end of its step
+        Seconds held;    // of `time`, behind the other lanes' batches
         StepTime model;  // `time` with its interval
     };
 
@@ -25,14 +26,16 @@ class Loop {
     // step, most steps carry none and a few carry one.
     Step iteration(double batch) const {
         const double n = role_ == PoolRole::prefill ? 0 : batch;
-        if (role_ == PoolRole::decode) return step(n, 0, 0);
+        const double lanes = lanes_of(batch);
+        if (role_ == PoolRole::decode) return even(once(n, 0, 0), lanes);
         const Chunks c = chunks(n, load_.input);
         const double each = per_step(batch) * c.count;
-        if (role_ == PoolRole::prefill) return step(n, std::max(1.0, each), c.fresh, c.past);
-        const Step plain = step(n, 0, 0), with = step(n, std::max(1.0, each), c.fresh, c.past);
+        const StepTime with = once(n, std::max(1.0, each), c.fresh, c.past);
+        if (role_ == PoolRole::prefill) return even(with, lanes);
+        const StepTime plain = once(n, 0, 0);
         const double share = std::min(1.0, each);
-        const StepTime model = combine(1 - share, plain.model, share, with.model);
-        return uneven(plain, model, each, lanes_of(batch));
+        return uneven(plain, combine(1 - share, plain, share, with), each, each * c.fresh / budget(batch),
+                      lanes);
     }
 
     // Requests that a batch ends, and so prompts that begin, per step and rank.
@@ -60,16 +63,19 @@ class Loop {
     // prompt, with many it is a step with more of them than on average.
     Seconds gap_tail(double batch) const {
         const double beyond = 1 - load_.percentile;
-        const double each =
-            role_ == PoolRole::decode ? 0 : per_step(batch) * chunks(batch, load_.input).count;
+        // Between two tokens of a sequence all lanes make a step, and a long one holds up the others.
+        const double each = role_ == PoolRole::decode
+                                ? 0
+                                : lanes_of(batch) * per_step(batch) * chunks(batch, load_.input).count;
         const double with_prompt = 1 - std::exp(-each);
-        if (with_prompt <= beyond) return step(batch, 0, 0).time;
+        if (with_prompt <= beyond) return even(once(batch, 0, 0), lanes_of(batch)).time;
         const double one = length_at(load_.inputs, 1 - beyond / with_prompt);
         // A sum of a random number of prompts, as a normal variable; 2.33 deviations at 0.99.
         const double deviations = std::sqrt(2 * std::log(1 / beyond)) - 0.7;
         const double many =
             load_.input * (each + deviations * std::sqrt(each * (1 + load_.input_cv * load_.input_cv)));
-        return step(batch, 1, std::clamp(std::max(one, many), 1.0, budget(batch))).time;
+        const double tokens = std::clamp(std::max(one, many), 1.0, budget(batch));
+        return even(once(batch, 1, tokens), lanes_of(batch)).time;
     }
 
     // Prompt tokens per second at most, and the steps that they run in.
@@ -77,7 +83,7 @@ class Loop {
         const double room = budget(role_ == PoolRole::prefill ? 0 : batch);
         const double prompts = std::max(1.0, room / load_.input);
         const double n = role_ == PoolRole::prefill ? 0 : batch;
-        const Step full = step(n, prompts, room / prompts);
+        const Step full = even(once(n, prompts, room / prompts), lanes_of(batch));
         return room * shard_.deployment.dp * lanes_of(batch) / full.time.in(second);
     }
 
@@ -113,43 +119,64 @@ class Loop {
         return b;
     }
 
-    // Lanes follow each other through the stages: a batch comes back when it has passed all of them, and not
-    // before the slowest stage has served every lane. Engines that do not chunk run prompts in steps of their
-    // own, between the decoding ones.
-    Step step(double batch, double prompts, double fresh, double past = 0) const {
-        const double lanes = lanes_of(batch);
-        const auto run = [&](const Batch& b) {
-            StepTime t = step_time(shard_, b, hardware_, engine_);
-            const Seconds time = max(t.time.expected, lanes > 1 ? cycle(t, b, lanes) : Seconds{});
-            const double longer = time / t.time.expected;
-            t.time = {t.time.floor, longer * t.time.low, time, longer * t.time.high};
-            return Step{time, time, t};
-        };
+    // All stages passed through once. Engines that do not chunk run prompts in steps of their own, between
+    // the decoding ones.
+    StepTime once(double batch, double prompts, double fresh, double past = 0) const {
+        const auto run = [&](const Batch& b) { return step_time(shard_, b, hardware_, engine_); };
         if (engine_.scheduler.chunked_prefill || prompts <= 0 || batch <= 0)
             return run(mixed(batch, prompts, fresh, past));
-        const StepTime both =
-            combine(1, run(mixed(batch, 0, 0, 0)).model, 1, run(mixed(0, prompts, fresh, past)).model);
-        return {both.time.expected, both.time.expected, both};
+        return combine(1, run(mixed(batch, 0, 0, 0)), 1, run(mixed(0, prompts, fresh, past)));
     }
 
-    // Every lane passes the slowest stage once; the host's part of a step is not repeated in each.
-    Seconds cycle(const StepTime& t, const Batch& batch, double lanes) const {
-        const StepTime device = step_time(shard_, batch, hardware_, without_host(engine_));
-        return t.time.expected - device.time.expected + lanes * device.slowest_stage;
+    // Lanes follow each other through the stages: a batch comes back when it has passed all of them, and not
+    // before the slowest stage has served every lane.
+    Step even(const StepTime& t, double lanes) const {
+        const Seconds time = max(t.time.expected, lanes > 1 ? lanes * t.slowest_stage : Seconds{});
+        return {time, time, time - t.time.expected, longer(t, time)};
     }
 
-    // What prompts add to steps comes in lumps, random in number and length. A step with a prompt also holds
-    // up the batches behind it, once in a stage: its added time counts 1 - 1/lanes once more, less so when
-    // every step carries about as many.
-    Step uneven(const Step& plain, StepTime model, double each, double lanes) const {
+    // What prompts add to steps comes in lumps, random in number and length: long steps with probability q.
+    Step uneven(const StepTime& plain, const StepTime& mean, double each, double full, double lanes) const {
         const double lumps = 1 + load_.input_cv * load_.input_cv;
-        const Seconds added = model.time.expected - plain.time;
-        const double share = added / model.time.expected;
+        const double share = (mean.time.expected - plain.time.expected) / mean.time.expected;
         const double squares = each > 0 ? 1 + share * share * lumps / each : 1;
-        const double longer = 1 + (1 - 1 / lanes) * share * std::min(1.0, each > 0 ? 1 / each : 1.0);
-        model.time = {model.time.floor, longer * model.time.low, longer * model.time.expected,
-                      longer * model.time.high};
-        return {model.time.expected, squares * model.time.expected, model};
+        Step step = even(mean, lanes);
+        if (lanes > 1 && each > 0) {
+            const double q = std::max(each / (each + lumps), std::min(1.0, full));
+            step.time = max(step.time, lanes * ring(plain, mean, q, lanes));
+        }
+        return {step.time, squares * step.time, step.time - mean.time.expected, longer(mean, step.time)};
+    }
+
+    // Time between the batches of a ring of lanes, t. A long step holds up those behind it in every stage.
+    // The ring turns as fast as the longest path through steps and stages allows: along the slowest stage (s0
+    // a short step, s1 a long one), and from time to time through all stages of a long step (d), after which
+    // it passes over lanes - 1 steps, short ones where it can. Prompts come while a long step runs, so n
+    // other long ones follow close behind it, n = (lanes - 1) min(1, q d / (lanes t)), and (1 + n) / q steps
+    // belong to such a cluster.
+    Seconds ring(const StepTime& plain, const StepTime& mean, double q, double lanes) const {
+        const auto of_long = [&](Seconds all, Seconds shorter) {
+            return (shorter + (all - shorter) / q).in(second);
+        };
+        const double s0 = plain.slowest_stage.in(second);
+        const double s1 = of_long(mean.slowest_stage, plain.slowest_stage);
+        const double d = of_long(mean.time.expected, plain.time.expected);
+        double t = mean.slowest_stage.in(second);
+        for (int i = 0; i < 30; ++i) {
+            const double n = (lanes - 1) * std::min(1.0, q * d / (lanes * t));
+            const double shorts = (1 + n) * (1 / q - 1), passed = std::min(lanes - 1, shorts);
+            const double longs = n - (lanes - 1 - passed);
+            const double next = (d + longs * s1 + (shorts - passed) * s0) * q / (1 + n);
+            if (std::abs(next - t) < 1e-9 * t) break;
+            t = (t + next) / 2;
+        }
+        return Seconds(t);
+    }
+
+    static StepTime longer(StepTime t, Seconds time) {
+        const double factor = time / t.time.expected;
+        t.time = {t.time.floor, factor * t.time.low, time, factor * t.time.high};
+        return t;
     }
 
     static StepTime combine(double a, const StepTime& x, double b, const StepTime& y) {
@@ -240,7 +267,7 @@ void set_first_token(SteadyState& s, const Loop& loop, const Engine& engine, con
     const double prompts_per_s = loop.prompt_rate(s.batch) / load.input;
     const double rho = std::min(kBusiest, load.rate.in(hertz) / prompts_per_s);
     const Seconds queue = queue_wait(rho, Seconds(1 / prompts_per_s), load.arrival_cv, load.input_cv);
-    s.ttft_mean = fixed + residual + queue + own;
+    s.ttft_mean = fixed + residual + queue + own + iteration.held;
     // The wait is zero for 1 - rho of the prompts and close to exponential for the others.
     const double beyond = 1 - load.percentile;
     const Seconds queue_tail = rho > beyond ? std::log(rho / beyond) / rho * queue : Seconds{};

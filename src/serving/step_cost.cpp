@@ -120,8 +120,13 @@ StepCost StepCosts::exact(const StepShape& shape) const {
     const Batch batch = batch_of(shape, shard_.deployment.dp);
     StepCost cost = device(batch);
     if (saved_ > 0) cost = cost - saved_ * attention(batch);
-    cost.latency = with_host(Seconds(cost.latency), batch, engine_).base();
-    return cost;
+    return with_host_of(batch, cost);
+}
+
+// Every stage has the host's part of its batch, as far as it does not overlap.
+StepCost StepCosts::with_host_of(const Batch& batch, StepCost device) const {
+    return {with_host(Seconds(device.latency), batch, engine_).base(),
+            with_host(Seconds(device.slowest), batch, engine_).base()};
 }
 
 template <class Evaluate>
@@ -156,9 +161,7 @@ StepCost StepCosts::operator()(const StepShape& shape) {
         if (found != exact_.end()) return found->second;
         if (exact_.size() < kExactSteps) return exact_.emplace(hash, exact(shape)).first->second;
     }
-    StepCost cost = interpolate(shape);
-    cost.latency = with_host(Seconds(cost.latency), batch_of(shape, shard_.deployment.dp), engine_).base();
-    return cost;
+    return with_host_of(batch_of(shape, shard_.deployment.dp), interpolate(shape));
 }
 
 StepCost StepCosts::interpolate(const StepShape& shape) {

@@ -58,6 +58,7 @@ class StepCosts {
   private:
     struct Cell;  // an axis position: lower node and weight of the upper one
     StepCost device(const Batch& batch) const;
+    StepCost with_host_of(const Batch& batch, StepCost device) const;
     StepCost interpolate(const StepShape& shape);
     StepCost attention(const Batch& batch) const;
     StepCost products(double sequences, double fresh, bool samples);

@@ -211,7 +211,7 @@ TEST_CASE("overload is called saturated with a rate that is then carried", "[ser
 TEST_CASE("the steady state is what a simulation comes to", "[serving][physics]") {
     // Log-normal lengths with sigma 0.8: the mean is exp(0.32) of the median, cv = sqrt(exp(0.64) - 1).
     const double mean = std::exp(0.32), cv = std::sqrt(std::exp(0.64) - 1);
-    for (const auto& [tp, pp] : {std::pair{1, 1}, {2, 1}, {1, 2}}) {
+    for (const auto& [tp, pp] : {std::pair{1, 1}, {2, 1}, {1, 2}, {1, 4}}) {
         System system = one_replica("llama-3-8b", 1);
         Pool& p = system.pools[0];
         p.shard = shard(test::model("llama-3-8b"), {.tp = tp, .pp = pp});
@@ -228,9 +228,9 @@ TEST_CASE("the steady state is what a simulation comes to", "[serving][physics]"
             const SteadyState s = steady_state(p.shard, p.hardware, p.engine, load);
             const SimulationResult r = simulate(system, traffic(8000, load.rate.in(hertz), 800, 150), {});
             CHECK_FALSE(r.saturated);
-            CHECK(test::near(s.itl_mean.in(second), r.itl.mean(), pp > 1 ? 0.35 : 0.2));
-            CHECK(test::near(s.ttft_mean.in(second), r.ttft.mean(), 0.35));
-            CHECK(test::near(s.batch, r.pools[0].mean_batch, pp > 1 ? 0.35 : 0.25));
+            CHECK(test::near(s.itl_mean.in(second), r.itl.mean(), 0.1));
+            CHECK(test::near(s.ttft_mean.in(second), r.ttft.mean(), 0.15));
+            CHECK(test::near(s.batch, r.pools[0].mean_batch, 0.12));
         }
     }
 }
