@@ -5,6 +5,7 @@
 #include "validate/ceilings_fit.h"
 #include "validate/engine_fit.h"
 #include "validate/kernel_files.h"
+#include "validate/simulated_runs.h"
 
 #include <algorithm>
 #include <cmath>
@@ -137,6 +138,40 @@ std::string served_part(const std::vector<std::string>& paths, const Profiles& p
            text;
 }
 
+// The event simulator on the same runs: what `simulate` and the winner of a plan say of them.
+std::string simulated_part(const std::vector<std::string>& paths, const Profiles& profiles) {
+    constexpr int kEvery = 4;
+    struct Errors {
+        std::vector<double> tpot, ttft, rate, steady;
+    };
+    std::map<std::string, Errors> engines;
+    for (const std::string& file : files_below(paths, {".csv"})) {
+        const auto runs = serving_runs(parse_csv(read_file(file), file), file);
+        if (!runs) continue;
+        for (const SimulatedRun& s : simulated_runs(*runs, profiles, kEvery)) {
+            Errors& e = engines[s.run->engine];
+            e.tpot.push_back(s.tpot / s.run->tpot - 1);
+            e.ttft.push_back(s.ttft / s.run->ttft - 1);
+            e.rate.push_back(s.tokens_per_s / s.measured_tokens_per_s - 1);
+            e.steady.push_back(s.steady_tpot / s.tpot - 1);
+        }
+    }
+    if (engines.empty()) return "";
+    std::string text = fmt::format(
+        "\n## The simulator on served runs\n\nEvery {}th counted run, request by request at its concurrency: "
+        "as many clients, six requests each, lengths as stated. `plan` searches with the steady state and "
+        "runs its winner in this simulator.\n\n| engine | what | {} |\n| --- | --- | {} |\n",
+        kEvery, kHead, kRule);
+    for (const auto& [engine, e] : engines) {
+        for (const auto& [what, errors] : {std::pair{"TPOT", &e.tpot},
+                                           {"TTFT", &e.ttft},
+                                           {"tokens/s", &e.rate},
+                                           {"TPOT, steady state over simulator", &e.steady}})
+            text += fmt::format("| {} | {} | {} |\n", engine, what, cells(summarise(*errors)));
+    }
+    return text;
+}
+
 std::string case_part(const ValidateAnswer& answer) {
     std::string text = fmt::format(
         "\n## Served runs by engine and model, with the profiles as shipped\n\n| group | {} | in interval | "
@@ -206,7 +241,7 @@ std::string accuracy_report(const std::vector<std::string>& paths, const Profile
            "Others publish, for comparison: 20 to 25 % median error of the gap between tokens, 12 % of TTFT, "
            "20 to 60 % end to end; 6.7 % mean error of KV tokens.\n\n" +
            kernel_part(device_tables(paths, profiles), profiles) + "\n" + served_part(paths, profiles) +
-           case_part(answer) + memory_part(answer) + kChosen;
+           simulated_part(paths, profiles) + case_part(answer) + memory_part(answer) + kChosen;
 }
 
 }  // namespace headroom

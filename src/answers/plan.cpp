@@ -55,6 +55,7 @@ PlanAnswer plan(const PlanQuestion& q) {
         in.engine = q.question.engine;
         in.load = load_of(q.workload, q.objectives.percentile);
         in.deployments = q.deployments;
+        in.budgets = q.budgets.empty() ? sensible_budgets(in.engine, q.objectives) : q.budgets;
         in.together = q.together;
         in.pools = q.pools;
         in.link = q.link;

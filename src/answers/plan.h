@@ -20,6 +20,7 @@ struct PlanQuestion {
     Objectives objectives;
     std::vector<Frequency> rates;         ///< one plan each; the first is the answer
     std::vector<Deployment> deployments;  ///< empty: all sensible ones
+    std::vector<std::int64_t> budgets;    ///< tokens of a step; empty: the sensible ones
     bool together = true, pools = false;
     std::optional<Bandwidth> link;
     std::function<RequestSource()> requests;  ///< empty: no verification

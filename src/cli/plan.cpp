@@ -4,6 +4,7 @@
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "cli/pool_options.h"
 #include "cli/workload_input.h"
 #include "report/emit.h"
 #include "report/plan.h"
@@ -21,7 +22,7 @@ namespace {
 struct Options {
     Subject subject;
     WorkloadInput workload;
-    std::string rate, ttft, itl, tpot, e2e, price, allow, emit, link;
+    std::string rate, ttft, itl, tpot, e2e, price, allow, emit, link, budgets;
     std::string percentile = "0.99", margin = "0.9", max_gpus = "4096", spare = "0", rank = "gpus";
     std::string pools = "off";
     bool no_verify = false;
@@ -142,8 +143,10 @@ void add_plan_options(CLI::App& app, Options& o) {
         "precisions that may be chosen: weights, or weights/KV; e.g. bf16,fp8,fp8/fp8 (default: as given)");
     app.add_option("--pools", o.pools,
                    "prefill and decode pools: off (default), on (beside replicas that do both), only");
-    app.add_option("--link", o.link,
-                   "bandwidth between pools, per GPU and direction (default: the devices' link)");
+    add_link_option(app, o.link);
+    app.add_option("--token-budget", o.budgets,
+                   "tokens that a step may carry (max_num_batched_tokens), a list to try each (default: the "
+                   "engine's own, and less where gaps have an objective)");
     app.add_option("--emit", o.emit, "print the plan as start-up commands: vllm, sglang or trtllm");
     app.add_flag("--no-verify", o.no_verify, "do not simulate the best candidate");
 }
@@ -183,7 +186,8 @@ int run(const Options& given) {
     q.together = o.pools != "only";
     if (o.pools != "off" && o.pools != "on" && o.pools != "only")
         faults.add("--pools", fmt::format("\"{}\" is none of off, on, only", o.pools), "on");
-    if (!o.link.empty()) q.link = parse_option<Dimension{.byte = 1, .second = -1}>("--link", o.link, faults);
+    q.link = parse_link(o.link, faults);
+    if (!o.budgets.empty()) q.budgets = parse_counts("--token-budget", o.budgets, 1, 1'000'000, faults);
     const auto engines = emit_targets();
     if (!o.emit.empty() && std::find(engines.begin(), engines.end(), o.emit) == engines.end())
         faults.add("--emit", fmt::format("\"{}\" is none of {}", o.emit, fmt::join(engines, ", ")),
@@ -192,6 +196,9 @@ int run(const Options& given) {
     const auto workload = traffic ? load_workload(o.workload, o.subject.output, faults) : std::nullopt;
     if (workload) q.rates = rates_of(o, *workload, faults);
     q.question = load_question(o.subject, faults);
+    if (!o.emit.empty() && q.question.deployment.cp > 1)
+        faults.add("--emit",
+                   "no engine cuts prompts and cache over GPUs as --cp does; leave one of them out");
     q.question.echo.workload = o.workload.name;
     q.question.echo.hw = given.subject.hw;
     for (const std::string& device : devices) {

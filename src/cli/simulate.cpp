@@ -4,6 +4,7 @@
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "cli/pool_options.h"
 #include "cli/workload_input.h"
 #include "report/simulate.h"
 #include "serving/timeline.h"
@@ -21,7 +22,7 @@ struct Options {
     WorkloadInput workload;
     std::string rate, replicas = "1", policy = "continuous", allocator = "paged", preemption = "recompute";
     std::string max_len, max_sequences, requests, concurrency, seed;
-    std::string disaggregate, prefill_hw, prefill_tp, prefill_pp, prefill_ep, prefill_dp, link;
+    PoolOptions pools;
     std::string timeline, requests_csv;
     bool no_prefix_cache = false;
 };
@@ -56,45 +57,6 @@ ServingPolicy policy_of(const Options& o, OptionFaults& faults) {
     p.max_sequences = optional_count("--max-sequences", o.max_sequences, faults);
     p.keep_prefixes = !o.no_prefix_cache;
     return p;
-}
-
-// "2:6": prefill and decode replicas.
-std::optional<PrefillPool> prefill_pool(const Options& o, OptionFaults& faults) {
-    if (o.disaggregate.empty()) {
-        for (const auto& [option, text] : {std::pair{"--prefill-hw", &o.prefill_hw},
-                                           {"--prefill-tp", &o.prefill_tp},
-                                           {"--link", &o.link}}) {
-            if (!text->empty()) faults.add(option, "needs --disaggregate P:D");
-        }
-        return std::nullopt;
-    }
-    PrefillPool pool;
-    const std::size_t colon = o.disaggregate.find(':');
-    if (colon == std::string::npos) {
-        faults.add("--disaggregate", fmt::format("\"{}\" is not P:D", o.disaggregate), o.disaggregate + ":1");
-        return std::nullopt;
-    }
-    const auto replicas = [&](const std::string& text) {
-        return static_cast<int>(parse_one_count("--disaggregate", text, 1, 4096, faults));
-    };
-    pool.replicas = replicas(o.disaggregate.substr(0, colon));
-    pool.decode_replicas = replicas(o.disaggregate.substr(colon + 1));
-    const auto degree = [&](const char* option, const std::string& own, const std::string& other) {
-        const std::string& text = own.empty() ? other : own;
-        return text.empty() ? 1 : static_cast<int>(parse_one_count(option, text, 1, 4096, faults));
-    };
-    pool.deployment = {degree("--prefill-tp", o.prefill_tp, o.subject.tp),
-                       degree("--prefill-pp", o.prefill_pp, o.subject.pp),
-                       degree("--prefill-ep", o.prefill_ep, o.subject.ep),
-                       degree("--prefill-dp", o.prefill_dp, o.subject.dp)};
-    if (!o.link.empty())
-        pool.link = parse_option<Dimension{.byte = 1, .second = -1}>("--link", o.link, faults);
-    try {
-        pool.hardware = load_hardware(o.subject.output, o.prefill_hw.empty() ? o.subject.hw : o.prefill_hw);
-    } catch (const InputError& e) {
-        faults.add(e);
-    }
-    return pool;
 }
 
 // The longest request, for reserved memory without a limit of its own: a power of two, as engines are set.
@@ -165,16 +127,7 @@ void add_options(CLI::App& app, Options& o) {
     app.add_option("--concurrency", o.concurrency,
                    "closed loop: so many requests at any time, arrivals are ignored");
     app.add_option("--seed", o.seed, "of a workload that is generated (default: its own)");
-    app.add_option("--disaggregate", o.disaggregate,
-                   "P:D: P replicas run prompts, D replicas (--hw, --tp ...) generate");
-    app.add_option("--prefill-hw", o.prefill_hw, "device of the prefill replicas (default: --hw)");
-    app.add_option("--prefill-tp", o.prefill_tp, "their tensor parallelism (default: --tp)");
-    app.add_option("--prefill-pp", o.prefill_pp, "their pipeline stages (default: --pp)");
-    app.add_option("--prefill-ep", o.prefill_ep, "their expert parallelism (default: --ep)");
-    app.add_option("--prefill-dp", o.prefill_dp, "their data parallelism (default: --dp)");
-    app.add_option(
-        "--link", o.link,
-        "bandwidth between the pools, per GPU and direction, e.g. 50GB/s (default: the devices' link)");
+    add_pool_options(app, o.pools);
     app.add_option("--timeline", o.timeline,
                    "write steps and requests to this file, for Perfetto or chrome://tracing");
     app.add_option("--requests-csv", o.requests_csv, "write one row per request to this file");
@@ -189,7 +142,7 @@ int run(const Options& o) {
     s.playback.concurrency = optional_count("--concurrency", o.concurrency, faults);
     if (!o.seed.empty())
         s.seed = static_cast<std::uint64_t>(parse_one_count("--seed", o.seed, 0, INT64_MAX, faults));
-    s.prefill = prefill_pool(o, faults);
+    s.prefill = parse_pools(o.pools, o.subject, faults);
     s.rate = o.rate.empty() ? "1x" : o.rate;
     auto traffic = open_workload(o.workload, o.subject.output, faults);
     if (traffic && traffic->workload && s.seed) traffic->workload->seed = *s.seed;

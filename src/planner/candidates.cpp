@@ -26,4 +26,20 @@ std::vector<Deployment> sensible_deployments(const Model& model, const Hardware&
     return found;
 }
 
+std::vector<std::int64_t> sensible_budgets(const Engine& engine, const Objectives& o) {
+    const auto own = static_cast<std::int64_t>(engine.scheduler.max_batched_tokens.value);
+    std::vector<std::int64_t> budgets{own};
+    if (!engine.scheduler.chunked_prefill || !(o.itl || o.tpot || o.e2e)) return budgets;
+    for (const std::int64_t less : {2048, 512}) {
+        if (less < own) budgets.push_back(less);
+    }
+    return budgets;
+}
+
+Engine engine_of(const PlanInputs& in, const Group& g) {
+    Engine engine = in.engine;
+    if (g.budget > 0) engine.scheduler.max_batched_tokens.value = static_cast<double>(g.budget);
+    return engine;
+}
+
 }  // namespace headroom

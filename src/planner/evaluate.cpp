@@ -16,13 +16,13 @@ Load per_replica(Load load, std::int64_t replicas) {
 }
 
 // Bytes that the fullest GPU lacks for one sequence of the mean context.
-Bytes needed(const Shard& shard, const Hardware& hardware, const PlanInputs& in) {
+Bytes needed(const Shard& shard, const Hardware& hardware, const Engine& engine, const Load& load) {
     Bytes most;
     for (std::size_t s = 0; s < shard.stages.size(); ++s) {
-        const Ledger l = ledger(shard, s, hardware, in.engine);
+        const Ledger l = ledger(shard, s, hardware, engine);
         most = max(most, (l.weights + l.activations + l.runtime +
-                          admitted_bytes(kv_of(shard.stages[s]), in.engine, in.load.context)) /
-                             in.engine.memory.utilisation.value);
+                          admitted_bytes(kv_of(shard.stages[s]), engine, load.context)) /
+                             engine.memory.utilisation.value);
     }
     return most;
 }
@@ -97,17 +97,19 @@ std::string missed(const Candidate& c, const Objectives& o) {
     return why;
 }
 
-Candidate evaluate(const PlanInputs& in, const Objectives& o, std::size_t variant, std::size_t offer,
-                   const Deployment& deployment, PoolRole role, std::int64_t enough) {
+Candidate evaluate(const PlanInputs& in, const Objectives& o, const Point& point, PoolRole role,
+                   std::int64_t enough) {
     Candidate c;
-    c.variant = variant;
-    c.decode.offer = offer;
-    c.decode.deployment = deployment;
-    const Hardware& hardware = in.offers[offer].hardware;
-    const Shard part = shard(in.variants[variant].model, deployment);
-    if (batch_limit(part, hardware, in.engine, in.load, role).sequences < 1) {
+    c.variant = point.variant;
+    c.decode.offer = point.offer;
+    c.decode.deployment = point.deployment;
+    c.decode.budget = point.budget;
+    const Engine engine = engine_of(in, c.decode);
+    const Hardware& hardware = in.offers[point.offer].hardware;
+    const Shard part = shard(in.variants[point.variant].model, point.deployment);
+    if (batch_limit(part, hardware, engine, in.load, role).sequences < 1) {
         c.fits = false;
-        c.needs = needed(part, hardware, in);
+        c.needs = needed(part, hardware, engine, in.load);
         c.why_not = fmt::format("does not fit: needs {} per GPU", format_binary(c.needs));
         return c;
     }
@@ -116,17 +118,17 @@ Candidate evaluate(const PlanInputs& in, const Objectives& o, std::size_t varian
     if (c.pruned) return c;
     const auto look = [&](std::int64_t replicas) {
         c.decode.replicas = replicas;
-        c.decode.state = steady_state(part, hardware, in.engine, per_replica(in.load, replicas), role);
+        c.decode.state = steady_state(part, hardware, engine, per_replica(in.load, replicas), role);
         copy_latencies(c, role);
         c.why_not = missed(c, o);
         return c.why_not.empty();
     };
-    c.decode.sustainable = sustainable_rate(part, hardware, in.engine, in.load, role);
+    c.decode.sustainable = sustainable_rate(part, hardware, engine, in.load, role);
     const auto least = std::max<std::int64_t>(
         1,
         static_cast<std::int64_t>(std::ceil(in.load.rate / (o.margin * c.decode.sustainable) * (1 - 1e-9))));
     const std::int64_t most =
-        std::max<std::int64_t>(1, std::min<std::int64_t>(o.max_gpus, enough) / gpus(deployment));
+        std::max<std::int64_t>(1, std::min<std::int64_t>(o.max_gpus, enough) / gpus(point.deployment));
     // Latency falls with every replica, so the fewest that meet the objectives are found by doubling and
     // bisection.
     std::int64_t low = least, high = least;

@@ -43,6 +43,7 @@ struct Variant {
 struct Group {
     std::size_t offer = 0;
     Deployment deployment;
+    std::int64_t budget = 0;    ///< tokens of a step at most (max_num_batched_tokens)
     std::int64_t replicas = 0;  ///< without spares
     SteadyState state;          ///< of one replica
     Frequency sustainable;      ///< of one replica
@@ -90,6 +91,16 @@ struct Relief {
     double throughput_gain = 1;  ///< sustainable rate over today's
 };
 
+/// What the search looked at. A candidate is a role of a deployment on a device in a precision under a token
+/// budget; those that are not listed here by a reason were evaluated in full.
+struct SearchCounts {
+    std::int64_t considered = 0;
+    std::int64_t unfit = 0;      ///< the weights and one sequence do not fit
+    std::int64_t pruned = 0;     ///< the floor of a step misses an objective
+    std::int64_t pairs = 0;      ///< of prefill and decode pools that were put together
+    std::int64_t simulated = 0;  ///< run request by request
+};
+
 enum class Verdict { ok, saturated, infeasible };
 std::string to_string(Verdict verdict);
 
@@ -103,7 +114,8 @@ struct Nearest {
 struct Plan {
     Verdict verdict = Verdict::infeasible;
     std::optional<std::size_t> best;    ///< index into candidates
-    std::vector<Candidate> candidates;  ///< best first
+    std::vector<Candidate> candidates;  ///< best first; of several token budgets the best one
+    SearchCounts counts;
     std::optional<Verification> verification;
     std::vector<FrontierPoint> frontier;
     std::vector<Relief> relief;
@@ -121,6 +133,7 @@ struct PlanInputs {
     std::vector<Deployment> deployments;  ///< to try; empty: all sensible ones
     bool together = true;                 ///< replicas that do both
     bool pools = false;                   ///< prefill and decode pools
+    std::vector<std::int64_t> budgets;    ///< tokens of a step to try; empty: the engine's own
     std::optional<Bandwidth> link;        ///< between pools, per GPU; absent: the devices' own
     std::function<void(std::size_t, std::size_t)> progress;  ///< candidates done, of all; may be empty
     /// The requests from the start, arrivals `scale` times faster than the load wants; empty: no
@@ -135,18 +148,33 @@ Plan plan(const PlanInputs& inputs, const Objectives& objectives);
 /// small, data-parallel attention with expert parallelism for mixtures.
 std::vector<Deployment> sensible_deployments(const Model& model, const Hardware& hardware);
 
+/// Token budgets worth trying: less than the engine's own only makes gaps shorter, so without an objective on
+/// them there is nothing to search, and without chunked prefill a budget does not cut prompts.
+std::vector<std::int64_t> sensible_budgets(const Engine& engine, const Objectives& objectives);
+
+/// The engine as a group runs it.
+Engine engine_of(const PlanInputs& inputs, const Group& group);
+
 /// The parts of the search, each in a file of its name.
+
+/// One combination to look at.
+struct Point {
+    std::size_t variant = 0, offer = 0;
+    Deployment deployment;
+    std::int64_t budget = 0;
+};
 
 /// Replicas that do both, or one pool of two: the fewest that carry the load within the objectives that the
 /// role answers for. Nothing is computed beyond its floor when that misses; where even the fewest possible
 /// replicas would cost more than `enough` GPUs, the objectives are not searched for.
-Candidate evaluate(const PlanInputs& inputs, const Objectives& objectives, std::size_t variant,
-                   std::size_t offer, const Deployment& deployment, PoolRole role, std::int64_t enough);
+Candidate evaluate(const PlanInputs& inputs, const Objectives& objectives, const Point& point, PoolRole role,
+                   std::int64_t enough);
 
-/// The best pairs of prefill and decode pools out of groups that were evaluated for their roles.
+/// The best pairs of prefill and decode pools out of groups that were evaluated for their roles; `pairs` is
+/// how many were looked at.
 std::vector<Candidate> pair_pools(const PlanInputs& inputs, const Objectives& objectives,
-                                  const std::vector<Candidate>& prefill,
-                                  const std::vector<Candidate>& decode);
+                                  const std::vector<Candidate>& prefill, const std::vector<Candidate>& decode,
+                                  std::int64_t& pairs);
 
 /// Fills in GPUs, cost and power from the groups.
 void set_totals(Candidate& candidate, const PlanInputs& inputs, const Objectives& objectives);
@@ -154,11 +182,17 @@ void set_totals(Candidate& candidate, const PlanInputs& inputs, const Objectives
 /// "" or the objective that the candidate's estimates miss.
 std::string missed(const Candidate& candidate, const Objectives& objectives);
 
+bool better(const Candidate& a, const Candidate& b, const Objectives& objectives);
+
 /// What candidates are ranked by: lower is better.
 double rank_value(const Candidate& candidate, const Objectives& objectives);
 
 /// Runs a candidate request by request.
 Verification verify(const PlanInputs& inputs, const Objectives& objectives, const Candidate& candidate);
+
+/// Why a plan has no best candidate: which objective is missed and by how much, or which memory is too small,
+/// and the nearest change that would do.
+std::string reason_of(const Plan& plan, const PlanInputs& inputs);
 
 std::vector<FrontierPoint> frontier(const PlanInputs& inputs, const Candidate& best);
 

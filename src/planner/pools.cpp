@@ -16,7 +16,7 @@ constexpr std::size_t kPairs = 8;  // that are kept for the list and the verific
 Seconds moved(const PlanInputs& in, const Candidate& c) {
     const auto pool = [&](PoolRole role, const Group& g) {
         return Pool{role, shard(in.variants[c.variant].model, g.deployment), in.offers[g.offer].hardware,
-                    in.engine, static_cast<int>(g.replicas)};
+                    engine_of(in, g), static_cast<int>(g.replicas)};
     };
     const Pool from = pool(PoolRole::prefill, *c.prefill), to = pool(PoolRole::decode, c.decode);
     std::optional<Handover> link = handover_between(from, to);
@@ -57,14 +57,15 @@ Candidate pair(const PlanInputs& in, const Objectives& o, const Candidate& p, co
 }  // namespace
 
 std::vector<Candidate> pair_pools(const PlanInputs& in, const Objectives& o,
-                                  const std::vector<Candidate>& prefill,
-                                  const std::vector<Candidate>& decode) {
+                                  const std::vector<Candidate>& prefill, const std::vector<Candidate>& decode,
+                                  std::int64_t& pairs) {
     std::vector<Candidate> all;
     for (const Candidate& p : prefill) {
         for (const Candidate& d : decode) {
             if (p.meets && d.meets && p.variant == d.variant) all.push_back(pair(in, o, p, d));
         }
     }
+    pairs = static_cast<std::int64_t>(all.size());
     std::stable_sort(all.begin(), all.end(), [&](const Candidate& a, const Candidate& b) {
         if (a.meets != b.meets) return a.meets;
         return rank_value(a, o) < rank_value(b, o);

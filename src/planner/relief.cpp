@@ -81,7 +81,8 @@ std::vector<Relief> relief(const PlanInputs& inputs, const Candidate& candidate)
     };
     // Requests per second that all replicas of a group sustain.
     const auto carried = [&](const Group& g, PoolRole role, const Change* change) {
-        Parts parts{inputs.variants[candidate.variant].model, inputs.offers[g.offer].hardware, inputs.engine};
+        Parts parts{inputs.variants[candidate.variant].model, inputs.offers[g.offer].hardware,
+                    engine_of(inputs, g)};
         if (change != nullptr) {
             change->apply(parts);
             parts.hardware.reach = ceilings_of(parts.hardware);

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/units.h"
 #include "planner/plan.h"
 #include "planner/relief.h"
 
@@ -14,24 +13,10 @@ namespace {
 constexpr int kSimulations = 12;  // until a candidate meets the objectives request by request
 constexpr std::int64_t kAnyNumber = 1 << 20;
 
-bool better(const Candidate& a, const Candidate& b, const Objectives& o) {
-    if (a.meets != b.meets) return a.meets;
-    if (a.fits != b.fits) return a.fits;
-    if (a.pruned != b.pruned) return b.pruned;
-    const double x = rank_value(a, o), y = rank_value(b, o);
-    if (x != y) return x < y;
-    return a.itl_mean < b.itl_mean;
-}
-
 void sort(std::vector<Candidate>& all, const Objectives& o) {
     std::stable_sort(all.begin(), all.end(),
                      [&](const Candidate& a, const Candidate& b) { return better(a, b, o); });
 }
-
-struct Point {
-    std::size_t variant, offer;
-    Deployment deployment;
-};
 
 std::vector<Point> points(const PlanInputs& in) {
     std::vector<Point> all;
@@ -40,47 +25,84 @@ std::vector<Point> points(const PlanInputs& in) {
             const Model& model = in.variants[v].model;
             const auto deployments =
                 in.deployments.empty() ? sensible_deployments(model, in.offers[h].hardware) : in.deployments;
-            for (const Deployment& d : deployments) all.push_back({v, h, d});
+            for (const Deployment& d : deployments) all.push_back({v, h, d, 0});
         }
     }
     return all;
 }
 
+// Another token budget is taken for a reason only.
+bool improves(const Candidate& a, const Candidate& b, const Objectives& o) {
+    if (a.meets != b.meets) return a.meets;
+    if (a.fits != b.fits) return a.fits;
+    return a.meets && rank_value(a, o) < rank_value(b, o);
+}
+
 // Candidates that need more than four times the GPUs of the best so far are not refined: they are listed with
-// what they would need at least.
-std::vector<Candidate> evaluate_all(const PlanInputs& in, const Objectives& o) {
+// what they would need at least. Of the token budgets only the best is kept.
+std::vector<Candidate> evaluate_all(const PlanInputs& in, const Objectives& o, SearchCounts& counts) {
     const std::vector<Point> all = points(in);
+    const std::vector<std::int64_t> budgets = in.budgets.empty() ? std::vector<std::int64_t>{0} : in.budgets;
     const std::size_t roles = (in.together ? 1 : 0) + (in.pools ? 2 : 0);
     std::size_t done = 0;
     const auto run = [&](PoolRole role) {
         std::vector<Candidate> found;
         std::int64_t enough = kAnyNumber;
-        for (const Point& p : all) {
-            found.push_back(evaluate(in, o, p.variant, p.offer, p.deployment, role, enough));
-            const Candidate& c = found.back();
-            if (c.meets) enough = std::min(enough, std::max<std::int64_t>(4 * c.gpus, 64));
-            if (in.progress) in.progress(++done, roles * all.size());
+        for (Point p : all) {
+            std::optional<Candidate> best;
+            for (const std::int64_t budget : budgets) {
+                p.budget = budget;
+                // No budget moves the floor of a step.
+                Candidate c = best && best->pruned ? *best : evaluate(in, o, p, role, enough);
+                ++counts.considered;
+                counts.unfit += c.fits ? 0 : 1;
+                counts.pruned += c.pruned ? 1 : 0;
+                if (c.meets) enough = std::min(enough, std::max<std::int64_t>(4 * c.gpus, 64));
+                if (!best || improves(c, *best, o)) best = std::move(c);
+                if (in.progress) in.progress(++done, roles * all.size() * budgets.size());
+            }
+            found.push_back(std::move(*best));
         }
         return found;
     };
     std::vector<Candidate> candidates;
     if (in.together) candidates = run(PoolRole::both);
     if (!in.pools) return candidates;
-    for (Candidate& c : pair_pools(in, o, run(PoolRole::prefill), run(PoolRole::decode)))
-        candidates.push_back(std::move(c));
+    const std::vector<Candidate> prefill = run(PoolRole::prefill), decode = run(PoolRole::decode);
+    for (Candidate& c : pair_pools(in, o, prefill, decode, counts.pairs)) candidates.push_back(std::move(c));
     return candidates;
 }
 
-// The best candidate is run request by request; one that misses there gets another replica and its new rank.
+// The same candidate with the next smaller token budget, where that is said to meet the objectives too.
+std::optional<Candidate> with_less_budget(const PlanInputs& in, const Objectives& o, const Candidate& c) {
+    if (c.prefill) return std::nullopt;
+    for (const std::int64_t budget : in.budgets) {
+        if (budget >= c.decode.budget) continue;
+        Candidate less = evaluate(in, o, {c.variant, c.decode.offer, c.decode.deployment, budget},
+                                  PoolRole::both, kAnyNumber);
+        if (less.meets && less.gpus <= c.gpus) return less;
+    }
+    return std::nullopt;
+}
+
+// The best candidate is run request by request. One that misses a gap there gets a smaller token budget, or
+// else another replica and its new rank.
 void verify_best(Plan& p, const PlanInputs& in, const Objectives& o) {
     for (int run = 1; run <= kSimulations; ++run) {
         Candidate& c = p.candidates.front();
         if (!c.meets) return;
         Verification v = verify(in, o, c);
         v.simulations = run;
+        p.counts.simulated = run;
         const bool done = v.meets;
         p.verification = std::move(v);
         if (done) return;
+        const bool late = o.ttft && p.verification->ttft > *o.ttft;
+        if (const auto less = late ? std::nullopt : with_less_budget(in, o, c)) {
+            c = *less;
+            sort(p.candidates, o);
+            continue;
+        }
         Group& g = c.prefill && o.ttft && p.verification->ttft > *o.ttft ? *c.prefill : c.decode;
         const double more = std::clamp(p.verification->worst, 1.1, 2.0);
         g.replicas =
@@ -110,8 +132,7 @@ std::optional<Nearest> nearest(const PlanInputs& in, const Objectives& o) {
     double least = std::numeric_limits<double>::infinity();
     Nearest found;
     for (const Point& p : points(in)) {
-        const Candidate c =
-            evaluate(idle, none, p.variant, p.offer, p.deployment, PoolRole::both, kAnyNumber);
+        const Candidate c = evaluate(idle, none, p, PoolRole::both, kAnyNumber);
         if (!c.fits || gpus(p.deployment) > o.max_gpus) continue;
         Nearest worst;
         double most = 0;
@@ -139,34 +160,11 @@ std::optional<Nearest> nearest(const PlanInputs& in, const Objectives& o) {
     std::vector<Candidate> all;
     PlanInputs plain = in;
     plain.progress = {};
-    for (Candidate& c : evaluate_all(plain, relaxed)) all.push_back(std::move(c));
+    SearchCounts unused;
+    for (Candidate& c : evaluate_all(plain, relaxed, unused)) all.push_back(std::move(c));
     sort(all, o);
     if (!all.empty() && all.front().meets) found.gpus = all.front().gpus;
     return found;
-}
-
-std::string reason_of(const Plan& p, const PlanInputs& in) {
-    if (p.candidates.empty()) return "no deployment of this model is possible on this device";
-    const bool fits =
-        std::any_of(p.candidates.begin(), p.candidates.end(), [](const Candidate& c) { return c.fits; });
-    if (!fits) {
-        const auto least =
-            std::min_element(p.candidates.begin(), p.candidates.end(),
-                             [](const Candidate& a, const Candidate& b) { return a.needs < b.needs; });
-        return fmt::format("nothing fits: the nearest, tp {} pp {} on {}, needs {} per GPU",
-                           least->decode.deployment.tp, least->decode.deployment.pp,
-                           in.offers[least->decode.offer].hardware.name, format_binary(least->needs));
-    }
-    const Candidate& first = p.candidates.front();
-    std::string text = fmt::format("nearest: {} of tp {} pp {}: {}", first.decode.replicas,
-                                   first.decode.deployment.tp, first.decode.deployment.pp, first.why_not);
-    if (p.nearest) {
-        text += fmt::format("; with {} {} instead of {}", p.nearest->objective, format(p.nearest->reached, 3),
-                            format(p.nearest->wanted, 3));
-        text += p.nearest->gpus > 0 ? fmt::format(" {} GPUs would do", p.nearest->gpus)
-                                    : " more GPUs than allowed would do";
-    }
-    return text;
 }
 
 }  // namespace
@@ -181,6 +179,15 @@ std::string to_string(Verdict verdict) {
             return "infeasible";
     }
     return "";
+}
+
+bool better(const Candidate& a, const Candidate& b, const Objectives& o) {
+    if (a.meets != b.meets) return a.meets;
+    if (a.fits != b.fits) return a.fits;
+    if (a.pruned != b.pruned) return b.pruned;
+    const double x = rank_value(a, o), y = rank_value(b, o);
+    if (x != y) return x < y;
+    return a.itl_mean < b.itl_mean;
 }
 
 double rank_value(const Candidate& c, const Objectives& o) {
@@ -198,7 +205,7 @@ double rank_value(const Candidate& c, const Objectives& o) {
 
 Plan plan(const PlanInputs& in, const Objectives& o) {
     Plan p;
-    p.candidates = evaluate_all(in, o);
+    p.candidates = evaluate_all(in, o, p.counts);
     sort(p.candidates, o);
     if (in.requests && !p.candidates.empty()) verify_best(p, in, o);
     sort(p.candidates, o);

@@ -17,7 +17,7 @@ Verification verify(const PlanInputs& in, const Objectives& o, const Candidate& 
     System system;
     const auto add = [&](PoolRole role, const Group& g, std::int64_t replicas) {
         system.pools.push_back({role, shard(in.variants[c.variant].model, g.deployment),
-                                in.offers[g.offer].hardware, in.engine, static_cast<int>(replicas)});
+                                in.offers[g.offer].hardware, engine_of(in, g), static_cast<int>(replicas)});
     };
     Verification v;
     // A balanced router gives every replica a like share: one of them, or the least that keeps the ratio of

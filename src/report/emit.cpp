@@ -23,14 +23,17 @@ struct Launch {
     bool pool = false, produces = false;
 };
 
+std::int64_t per_rank(const Launch& l) { return (l.max_sequences + l.d.dp - 1) / l.d.dp; }
+
 std::string vllm(const Launch& l) {
     std::string text = fmt::format("vllm serve {} --tensor-parallel-size {}", l.model, l.d.tp);
     if (l.d.pp > 1) text += fmt::format(" --pipeline-parallel-size {}", l.d.pp);
     if (l.d.dp > 1) text += fmt::format(" --data-parallel-size {}", l.d.dp);
     if (l.d.ep > 1) text += " --enable-expert-parallel";
+    // Limits of the scheduler are of one data-parallel rank.
     text += fmt::format(
         " --gpu-memory-utilization {} --max-model-len {} --max-num-seqs {} --max-num-batched-tokens {}",
-        format_number(l.utilisation, 3), l.max_length, l.max_sequences, l.max_batched);
+        format_number(l.utilisation, 3), l.max_length, per_rank(l), l.max_batched);
     text += fmt::format(" --block-size {}", l.block);
     if (l.fp8_weights) text += " --quantization fp8";
     if (l.fp8_kv) text += " --kv-cache-dtype fp8";
@@ -46,34 +49,46 @@ std::string sglang(const Launch& l) {
     if (l.d.pp > 1) text += fmt::format(" --pp-size {}", l.d.pp);
     if (l.d.dp > 1) text += fmt::format(" --dp-size {} --enable-dp-attention", l.d.dp);
     if (l.d.ep > 1) text += fmt::format(" --ep-size {}", l.d.ep);
+    // Limits of the scheduler are of all data-parallel ranks together.
     text += fmt::format(
         " --mem-fraction-static {} --context-length {} --max-running-requests {} --chunked-prefill-size {}",
-        format_number(l.static_share, 3), l.max_length, l.max_sequences, l.chunked ? l.max_batched : -1);
+        format_number(l.static_share, 3), l.max_length, l.max_sequences,
+        l.chunked ? l.max_batched * l.d.dp : -1);
+    if (l.block > 1) text += fmt::format(" --page-size {}", l.block);
     if (l.fp8_weights) text += " --quantization fp8";
     if (l.fp8_kv) text += " --kv-cache-dtype fp8_e4m3";
     if (l.pool) text += fmt::format(" --disaggregation-mode {}", l.produces ? "prefill" : "decode");
     return text;
 }
 
+// What has no option of its own is written to a file first.
 std::string trtllm(const Launch& l) {
+    std::string extra;
+    if (l.d.dp > 1) extra += "enable_attention_dp: true\n";
+    if (l.chunked) extra += "enable_chunked_prefill: true\n";
+    extra += "kv_cache_config:\n";
+    if (l.fp8_kv) extra += "  dtype: fp8\n";
+    extra += fmt::format("  tokens_per_block: {}\n", l.block);
+    if (l.pool) {
+        if (l.produces) extra += "disable_overlap_scheduler: true\n";
+        extra += "cache_transceiver_config:\n  backend: DEFAULT\n";
+    }
+    const std::string file = l.pool ? (l.produces ? "prefill.yaml" : "decode.yaml") : "extra.yaml";
     std::string text = fmt::format("trtllm-serve {} --tp_size {}", l.model, l.d.tp * l.d.dp);
     if (l.d.pp > 1) text += fmt::format(" --pp_size {}", l.d.pp);
     if (l.d.ep > 1) text += fmt::format(" --ep_size {}", l.d.ep);
     text += fmt::format(
         " --kv_cache_free_gpu_memory_fraction {} --max_seq_len {} --max_batch_size {} --max_num_tokens {}",
-        format_number(l.free_kv_share, 3), l.max_length, l.max_sequences, l.max_batched);
-    if (l.d.dp > 1 || l.fp8_kv || l.chunked) text += " --extra_llm_api_options extra.yaml  # extra.yaml:";
-    if (l.d.dp > 1) text += " enable_attention_dp: true;";
-    if (l.chunked) text += " enable_chunked_prefill: true;";
-    if (l.fp8_kv) text += " kv_cache_config: {dtype: fp8};";
-    return text;
+        format_number(l.free_kv_share, 3), l.max_length, per_rank(l), l.max_batched);
+    return fmt::format("cat > {} <<'END'\n{}END\n{} --extra_llm_api_options {}", file, extra, text, file);
 }
 
 Launch launch(const PlanAnswer& a, const Candidate& c, const Group& g) {
     Launch l;
     l.model = a.asked.question.echo.model;
     l.d = g.deployment;
-    const Engine& engine = a.asked.question.engine;
+    Engine engine = a.asked.question.engine;
+    if (g.budget > 0) engine.scheduler.max_batched_tokens.value = static_cast<double>(g.budget);
     const Hardware& hardware = a.asked.offers[g.offer].hardware;
     const Variant& variant = a.asked.variants[c.variant];
     const Ledger m = capacity(shard(variant.model, g.deployment), hardware, engine, 1).ledger;

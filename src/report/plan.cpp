@@ -21,6 +21,8 @@ void put_group(Json& j, const Group& g, const std::string& prefix) {
     j[prefix + "pp"] = d.pp;
     j[prefix + "ep"] = d.ep;
     j[prefix + "dp"] = d.dp;
+    j[prefix + "cp"] = d.cp;
+    j[prefix + "max_batched_tokens"] = g.budget;
 }
 
 Json candidate_json(const PlanAnswer& a, const Load& load, const Candidate& c) {
@@ -74,7 +76,7 @@ Json verification_json(const PlanAnswer& a, const Verification& v) {
 }
 
 void put_inputs(Json& in, const PlanAnswer& a) {
-    for (const char* searched : {"tp", "pp", "ep", "dp"}) in.erase(searched);
+    for (const char* searched : {"tp", "pp", "ep", "dp", "cp"}) in.erase(searched);
     const Objectives& o = a.asked.objectives;
     in["rate_per_s"] = a.load.rate.base();
     in["percentile"] = o.percentile;
@@ -162,6 +164,11 @@ Report report(const PlanAnswer& a, const std::string& emit) {
             ? "steady state for the search, the best simulated request by request"
             : "steady state (Little's law with the step time); latencies are analytic estimates";
     put_best(r.json, a, a.load, a.plan);
+    r.json["search"] = {{"considered", a.plan.counts.considered},
+                        {"unfit", a.plan.counts.unfit},
+                        {"pruned", a.plan.counts.pruned},
+                        {"pairs", a.plan.counts.pairs},
+                        {"simulated", a.plan.counts.simulated}};
     if (!a.plan.note.empty()) r.json["note"] = a.plan.note;
     if (a.plan.best) {
         const Candidate& best = a.plan.candidates[*a.plan.best];

@@ -3,6 +3,8 @@
 #include "report/emit.h"
 #include "report/plan.h"
 
+#include <algorithm>
+
 #include <fmt/core.h>
 
 namespace headroom {
@@ -43,6 +45,7 @@ std::string group_text(const PlanAnswer& a, const Group& g, const char* what) {
     const Deployment& d = g.deployment;
     std::string text = fmt::format("{} of tp {} pp {}", plural(g.replicas, what), d.tp, d.pp);
     if (d.ep > 1 || d.dp > 1) text += fmt::format(" ep {} dp {}", d.ep, d.dp);
+    if (d.cp > 1) text += fmt::format(" cp {}", d.cp);
     if (a.asked.offers.size() > 1) text += " on " + a.asked.offers[g.offer].hardware.name;
     return text;
 }
@@ -58,6 +61,25 @@ std::string chosen(const PlanAnswer& a, const Candidate& c) {
                                                group_text(a, c.decode, "decode replica")
                                          : group_text(a, c.decode, "replica");
     return fmt::format("{}, {}{}", plural(c.gpus, "GPU"), groups, precision_text(a, c));
+}
+
+std::int64_t own_budget(const PlanAnswer& a) {
+    return static_cast<std::int64_t>(a.asked.question.engine.scheduler.max_batched_tokens.value);
+}
+
+// Where a step's tokens were searched, the table says which were chosen.
+bool shows_budget(const PlanAnswer& a) {
+    return std::any_of(a.plan.candidates.begin(), a.plan.candidates.end(), [&](const Candidate& c) {
+        return c.decode.budget != own_budget(a) || (c.prefill && c.prefill->budget != own_budget(a));
+    });
+}
+
+std::string search_text(const SearchCounts& s) {
+    std::string text = fmt::format("{} candidates: {} do not fit, the floor of {} misses an objective",
+                                   s.considered, s.unfit, s.pruned);
+    if (s.pairs > 0) text += fmt::format("; {} pairs of pools", s.pairs);
+    if (s.simulated > 0) text += fmt::format("; {} simulated", s.simulated);
+    return text + "\n";
 }
 
 std::string best_text(const PlanAnswer& a, const Candidate& c) {
@@ -82,6 +104,10 @@ std::string best_text(const PlanAnswer& a, const Candidate& c) {
             "  simulated request by request: TTFT {} {}, ITL {} {}, TPOT {} {}, end to end {} {}\n", p,
             format(v.ttft, 3), p, format(v.itl, 3), p, format(v.tpot, 3), p, format(v.e2e, 3));
     }
+    if (!c.prefill && c.decode.budget != own_budget(a))
+        text += fmt::format("  steps of at most {} tokens ({} are usual) keep the gaps short\n",
+                            format_count(static_cast<double>(c.decode.budget)),
+                            format_count(static_cast<double>(own_budget(a))));
     if (!a.plan.note.empty()) text += "  note: " + a.plan.note + "\n";
     if (a.peak)
         text += fmt::format("  the busiest {} bring {} requests/s: {} GPUs carry them at the same margin\n",
@@ -125,6 +151,7 @@ std::vector<std::string> cells(const PlanAnswer& a, const Candidate& c) {
     if (a.asked.variants.size() > 1)
         row.push_back(a.asked.variants[c.variant].weights + "/" + a.asked.variants[c.variant].kv);
     for (const int degree : {d.tp, d.pp, d.ep, d.dp}) row.push_back(std::to_string(degree));
+    if (shows_budget(a)) row.push_back(format_count(static_cast<double>(c.decode.budget)));
     if (!c.fits || c.pruned || c.decode.state.saturated) {
         const std::string why = c.fits && !c.pruned ? "saturated" : c.why_not;
         row.insert(row.end(), {"-", "-", "-", "-", "-", "-", "-", why});
@@ -145,7 +172,9 @@ std::string candidates_text(const PlanAnswer& a) {
     std::vector<std::string> header;
     if (a.asked.offers.size() > 1) header.push_back("device");
     if (a.asked.variants.size() > 1) header.push_back("weights/KV");
-    for (const char* h : {"tp", "pp", "ep", "dp", "replicas", "GPUs", "batch", "load"}) header.push_back(h);
+    for (const char* h : {"tp", "pp", "ep", "dp"}) header.push_back(h);
+    if (shows_budget(a)) header.push_back("tokens/step");
+    for (const char* h : {"replicas", "GPUs", "batch", "load"}) header.push_back(h);
     header.insert(header.end(), {"TTFT " + p, "ITL " + p, "binds", ""});
     Table table(header);
     for (std::size_t i = 0; i < std::min(kRows, a.plan.candidates.size()); ++i)
@@ -197,7 +226,8 @@ std::string plan_text(const PlanAnswer& a, const std::string& emit) {
         text += fmt::format("answer: {}; {}\n\n", to_string(a.plan.verdict), a.plan.reason);
     }
     if (!emit.empty()) text += emit_commands(a, emit) + "\n";
-    text += pools_text(a) + candidates_text(a) + growth_text(a) + frontier_text(a);
+    text +=
+        pools_text(a) + search_text(a.plan.counts) + candidates_text(a) + growth_text(a) + frontier_text(a);
     if (a.plan.relief.empty()) return text;
     text += "\nwhat relieving each resource alone would do to the sustainable rate\n";
     Table relief({"resource", "change", "rate"});

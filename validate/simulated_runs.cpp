@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/simulated_runs.h"
+
+#include "serving/simulator.h"
+
+#include <memory>
+
+namespace headroom {
+namespace {
+
+constexpr std::int64_t kRounds = 6;  // requests per client: the first is a small part of the mean
+
+RequestSource alike(const ServingRun& run) {
+    auto left = std::make_shared<std::int64_t>(kRounds * static_cast<std::int64_t>(run.concurrency));
+    return [left, &run](Request& r) {
+        if ((*left)-- <= 0) return false;
+        r = {};
+        r.input_tokens = static_cast<std::int64_t>(run.input);
+        r.output_tokens = static_cast<std::int64_t>(run.output);
+        return true;
+    };
+}
+
+}  // namespace
+
+std::vector<SimulatedRun> simulated_runs(const std::vector<ServingRun>& runs, const Profiles& profiles,
+                                         int every) {
+    ValidateAnswer told;
+    add_serving(told, runs, "", profiles);
+    std::vector<SimulatedRun> found;
+    int counted = 0;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+        const ServingRun& run = runs[i];
+        const MeasuredCase& tpot = told.cases[2 * i];
+        const MeasuredCase& ttft = told.cases[2 * i + 1];
+        const bool counts = tpot.refused.empty() && tpot.not_counted.empty() && ttft.not_counted.empty();
+        if (run.disaggregated || !counts || counted++ % every != 0) continue;
+        System system;
+        system.pools.push_back({PoolRole::both,
+                                shard(served_model(run, profiles.model(run.model)), run.deployment),
+                                profiles.hardware(run.hardware), profiles.engine(run.engine), 1});
+        const Playback closed{.concurrency = static_cast<std::int64_t>(run.concurrency)};
+        const SimulationResult r = simulate(system, alike(run), closed);
+        if (r.completed == 0) continue;
+        SimulatedRun s{&run, Seconds(r.ttft.mean()), Seconds(r.tpot.mean()), ttft.predicted.expected,
+                       tpot.predicted.expected};
+        s.tokens_per_s = static_cast<double>(r.tokens_out) / r.duration;
+        s.measured_tokens_per_s =
+            run.concurrency * run.output / (run.ttft + (run.output - 1) * run.tpot).in(second);
+        found.push_back(s);
+    }
+    return found;
+}
+
+}  // namespace headroom
