@@ -27,15 +27,16 @@ Bytes needed(const Shard& shard, const Hardware& hardware, const Engine& engine,
     return most;
 }
 
-// The floor of the smallest step already misses the objective: no number of replicas can help.
-std::string floor_misses(const Shard& shard, const Hardware& hardware, const PlanInputs& in,
-                         const Objectives& o, PoolRole role) {
-    const auto below = [&](const char* what, const std::optional<Seconds>& wanted, Seconds floor,
-                           const char* of) -> std::string {
-        if (!wanted || floor <= *wanted) return "";
-        return fmt::format("{} cannot be below {}, the floor of {}", what, format(floor, 3), of);
+// The floor of the smallest step already misses an objective: no number of replicas can help.
+void prune(Candidate& c, const Shard& shard, const Hardware& hardware, const PlanInputs& in,
+           const Objectives& o, PoolRole role) {
+    const auto look = [&](const char* what, const std::optional<Seconds>& wanted, Seconds floor,
+                          const char* of) {
+        if (!wanted || floor <= *wanted || floor / *wanted <= c.floor_over) return;
+        c.pruned = true;
+        c.floor_over = floor / *wanted;
+        c.why_not = fmt::format("{} cannot be below {}, the floor of {}", what, format(floor, 3), of);
     };
-    std::string why;
     Seconds decode, prefill;
     if (role != PoolRole::prefill && (o.itl || o.tpot || o.e2e))
         decode = step_time(shard, decode_batch(1, in.load.context), hardware, in.engine).time.floor;
@@ -43,12 +44,11 @@ std::string floor_misses(const Shard& shard, const Hardware& hardware, const Pla
         const double prompt = std::max(1.0, length_at(in.load.inputs, in.load.percentile));
         prefill = step_time(shard, prefill_batch(1, prompt), hardware, in.engine).time.floor;
     }
-    if (why.empty()) why = below("ITL", o.itl, decode, "one decode step");
-    if (why.empty()) why = below("TPOT", o.tpot, decode, "one decode step");
-    if (why.empty()) why = below("TTFT", o.ttft, prefill, "the prefill");
+    look("ITL", o.itl, decode, "one decode step");
+    look("TPOT", o.tpot, decode, "one decode step");
+    look("TTFT", o.ttft, prefill, "the prefill");
     const double outputs = std::max(1.0, length_at(in.load.outputs, in.load.percentile));
-    if (why.empty()) why = below("end to end", o.e2e, max(prefill, (outputs - 1) * decode), "all steps");
-    return why;
+    look("end to end", o.e2e, max(prefill, (outputs - 1) * decode), "all steps");
 }
 
 void copy_latencies(Candidate& c, PoolRole role) {
@@ -113,8 +113,7 @@ Candidate evaluate(const PlanInputs& in, const Objectives& o, const Point& point
         c.why_not = fmt::format("does not fit: needs {} per GPU", format_binary(c.needs));
         return c;
     }
-    c.why_not = floor_misses(part, hardware, in, o, role);
-    c.pruned = !c.why_not.empty();
+    prune(c, part, hardware, in, o, role);
     if (c.pruned) return c;
     const auto look = [&](std::int64_t replicas) {
         c.decode.replicas = replicas;

@@ -58,7 +58,8 @@ struct Candidate {
     std::optional<DollarRate> cost;
     std::optional<Watts> power;
     bool fits = true;
-    bool pruned = false;  ///< its floor misses an objective: not looked at any further
+    bool pruned = false;    ///< its floor misses an objective: not looked at any further
+    double floor_over = 0;  ///< when pruned: the floor over the objective that it misses most
     bool meets = false;
     std::string why_not;  ///< "" when it meets every objective
     Bytes needs;          ///< per GPU, when it does not fit
@@ -104,11 +105,12 @@ struct SearchCounts {
 enum class Verdict { ok, saturated, infeasible };
 std::string to_string(Verdict verdict);
 
-/// The nearest objectives that can be met.
+/// The nearest objectives that can be met: all relaxed by one factor. `objective` is the one that asks for
+/// it.
 struct Nearest {
     std::string objective;  ///< "TTFT", "ITL", ...
     Seconds wanted, reached;
-    std::int64_t gpus = 0;  ///< that meet it once it is relaxed to `reached`
+    std::int64_t gpus = 0;  ///< that meet all once they are relaxed; 0: more than are allowed
 };
 
 struct Plan {
@@ -192,7 +194,7 @@ Verification verify(const PlanInputs& inputs, const Objectives& objectives, cons
 
 /// Why a plan has no best candidate: which objective is missed and by how much, or which memory is too small,
 /// and the nearest change that would do.
-std::string reason_of(const Plan& plan, const PlanInputs& inputs);
+std::string reason_of(const Plan& plan, const PlanInputs& inputs, const Objectives& objectives);
 
 std::vector<FrontierPoint> frontier(const PlanInputs& inputs, const Candidate& best);
 

@@ -65,23 +65,46 @@ std::string nothing_fits(const Plan& p, const PlanInputs& in) {
            change_that_fits(in);
 }
 
+std::string relaxed_text(const Nearest& nearest, const Objectives& o) {
+    const double factor = nearest.reached / nearest.wanted;
+    std::string text;
+    for (const auto& [what, wanted] :
+         {std::pair{"TTFT", &o.ttft}, {"ITL", &o.itl}, {"TPOT", &o.tpot}, {"end to end", &o.e2e}}) {
+        if (*wanted)
+            text += fmt::format("{}{} {} instead of {}", text.empty() ? "; with " : ", ", what,
+                                format(factor * **wanted, 3), format(**wanted, 3));
+    }
+    return text + (nearest.gpus > 0 ? fmt::format(" {} GPUs would do", nearest.gpus)
+                                    : " more GPUs than allowed would do");
+}
+
+// What the GPUs that are allowed carry, objectives aside.
+std::string carried_text(const Plan& p, const PlanInputs& in, const Objectives& o) {
+    Frequency most;
+    for (const Candidate& c : p.candidates) {
+        if (!c.fits || c.pruned || c.prefill) continue;
+        const auto replicas = o.max_gpus / gpus(c.decode.deployment) - o.spare;
+        most = max(most, std::max(0, replicas) * o.margin * c.decode.sustainable);
+    }
+    if (most <= Frequency{} || most >= in.load.rate) return "";
+    return fmt::format("; {} GPUs carry {} requests/s", o.max_gpus, format_number(most.base(), 3));
+}
+
 }  // namespace
 
-std::string reason_of(const Plan& p, const PlanInputs& in) {
+std::string reason_of(const Plan& p, const PlanInputs& in, const Objectives& o) {
     if (p.candidates.empty())
         return in.pools && !in.together ? "no pair of pools meets the objectives, each in its role"
                                         : "no deployment of this model is possible on this device";
     if (std::none_of(p.candidates.begin(), p.candidates.end(), [](const Candidate& c) { return c.fits; }))
         return nothing_fits(p, in);
     const Candidate& first = p.candidates.front();
-    std::string text = fmt::format("nearest: {} of {}: {}", first.decode.replicas,
-                                   deployment_text(first.decode.deployment), first.why_not);
-    if (p.nearest) {
-        text += fmt::format("; with {} {} instead of {}", p.nearest->objective, format(p.nearest->reached, 3),
-                            format(p.nearest->wanted, 3));
-        text += p.nearest->gpus > 0 ? fmt::format(" {} GPUs would do", p.nearest->gpus)
-                                    : " more GPUs than allowed would do";
-    }
+    const bool idle = first.decode.state.batch < 0.5;  // more replicas would not help
+    std::string text = fmt::format(
+        "nearest: {}{}{}: {}", first.pruned || idle ? "" : fmt::format("{} of ", first.decode.replicas),
+        deployment_text(first.decode.deployment), idle && !first.pruned ? ", even idle" : "", first.why_not);
+    if (p.verdict == Verdict::saturated) text += carried_text(p, in, o);
+    if (p.nearest) text += relaxed_text(*p.nearest, o);
     return text;
 }
 

@@ -10,7 +10,7 @@
 namespace headroom {
 namespace {
 
-constexpr int kSimulations = 12;  // until a candidate meets the objectives request by request
+constexpr int kSimulations = 24;  // until a candidate meets the objectives request by request
 constexpr std::int64_t kAnyNumber = 1 << 20;
 
 void sort(std::vector<Candidate>& all, const Objectives& o) {
@@ -185,6 +185,7 @@ bool better(const Candidate& a, const Candidate& b, const Objectives& o) {
     if (a.meets != b.meets) return a.meets;
     if (a.fits != b.fits) return a.fits;
     if (a.pruned != b.pruned) return b.pruned;
+    if (a.pruned) return a.floor_over < b.floor_over;
     const double x = rank_value(a, o), y = rank_value(b, o);
     if (x != y) return x < y;
     return a.itl_mean < b.itl_mean;
@@ -221,7 +222,7 @@ Plan plan(const PlanInputs& in, const Objectives& o) {
                                       [&](const Candidate& c) { return c.fits && c.gpus > o.max_gpus; });
     p.verdict = too_many ? Verdict::saturated : Verdict::infeasible;
     p.nearest = nearest(in, o);
-    p.reason = reason_of(p, in);
+    p.reason = reason_of(p, in, o);
     return p;
 }
 

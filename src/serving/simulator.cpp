@@ -161,7 +161,7 @@ void Run::arrive() {
 
 void Run::watch_queue() {
     if (r_.requests % watch_every_ != 0) return;
-    std::int64_t waiting = 0;
+    auto waiting = static_cast<std::int64_t>(moving_.size());  // for a link
     for (const auto& member : members_) waiting += member->replica.waiting();
     watches_.push_back({now_, waiting});
     if (watches_.size() < 2048) return;

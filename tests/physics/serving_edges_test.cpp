@@ -179,28 +179,41 @@ TEST_CASE("context parallelism serves contexts that one GPU cannot hold", "[serv
 }
 
 TEST_CASE("at constant concurrency the simulator comes to the mean iteration", "[serving][physics]") {
-    struct Case {
-        const char* model;
-        int tp;
-        double input, output;
-    };
-    for (const Case& c :
-         {Case{"llama-3-8b", 1, 1000, 200}, {"llama-3-70b", 4, 1000, 200}, {"llama-3-8b", 2, 200, 500}}) {
-        const System system = one_replica(c.model, c.tp);
+    // Lengths are log-normal with sigma 0.8, as `traffic` makes them.
+    const double mean = std::exp(0.32), squares = std::exp(0.64);
+    const auto check = [&](const char* name, int tp, double input, double output) {
+        const System system = one_replica(name, tp);
         const Pool& p = system.pools[0];
+        Load load = load_of(input * mean, output * mean);
+        load.context = load.input + load.output * squares / 2;
+        load.input_cv = std::sqrt(squares - 1);
         for (const std::int64_t clients : {1, 16, 64}) {
-            INFO(c.model << " " << clients);
-            const SimulationResult r = simulate(system,
-                                                alike(clients * 12, 0, static_cast<std::int64_t>(c.input),
-                                                      static_cast<std::int64_t>(c.output)),
-                                                {.concurrency = clients});
-            const StepTime mean = mean_iteration(p.shard, p.hardware, p.engine, load_of(c.input, c.output),
-                                                 static_cast<double>(clients));
-            CHECK(near(mean.time.expected.in(second), r.tpot.mean(), 0.1));
+            INFO(name << " " << clients);
+            const auto many = static_cast<double>(clients);
+            const SimulationResult r =
+                simulate(system, traffic(clients * 40, 0, input, output), {.concurrency = clients});
+            const double step =
+                mean_iteration(p.shard, p.hardware, p.engine, load, many).time.expected.in(second);
+            CHECK(near(step, r.tpot.mean(), 0.1));
             const double rate = static_cast<double>(r.tokens_out) / r.duration;
-            CHECK(near(static_cast<double>(clients) / mean.time.expected.in(second), rate, 0.15));
+            CHECK(near(many * load.output / (r.ttft.mean() + load.output * step), rate, 0.15));
         }
-    }
+    };
+    check("llama-3-8b", 1, 1000, 200);
+    check("llama-3-70b", 4, 1000, 200);
+    check("llama-3-8b", 2, 200, 500);
+}
+
+TEST_CASE("requests of one length stay in step: prompts wait together, tokens are disturbed less",
+          "[serving][physics]") {
+    const System system = one_replica("llama-3-8b", 1);
+    const Pool& p = system.pools[0];
+    const SimulationResult r = simulate(system, alike(64 * 20, 0, 1000, 200), {.concurrency = 64});
+    const double step =
+        mean_iteration(p.shard, p.hardware, p.engine, load_of(1000, 200), 64).time.expected.in(second);
+    CHECK(r.tpot.mean() < step);
+    CHECK(r.tpot.mean() > 0.75 * step);
+    CHECK(near(64 / step, static_cast<double>(r.tokens_out) / r.duration, 0.1));
 }
 
 TEST_CASE("a plan's figures are those of the steady state at its load", "[planner]") {
