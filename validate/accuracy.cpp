@@ -159,8 +159,9 @@ std::string simulated_part(const std::vector<std::string>& paths, const Profiles
     if (engines.empty()) return "";
     std::string text = fmt::format(
         "\n## The simulator on served runs\n\nEvery {}th counted run, request by request at its concurrency: "
-        "as many clients, six requests each, lengths as stated. `plan` searches with the steady state and "
-        "runs its winner in this simulator.\n\n| engine | what | {} |\n| --- | --- | {} |\n",
+        "as many clients, ten requests each, outputs within a tenth of the stated length. `plan` searches "
+        "with the "
+        "steady state and runs its winner in this simulator.\n\n| engine | what | {} |\n| --- | --- | {} |\n",
         kEvery, kHead, kRule);
     for (const auto& [engine, e] : engines) {
         for (const auto& [what, errors] : {std::pair{"TPOT", &e.tpot},

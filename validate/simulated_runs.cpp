@@ -3,20 +3,25 @@
 
 #include "serving/simulator.h"
 
+#include <cmath>
 #include <memory>
 
 namespace headroom {
 namespace {
 
-constexpr std::int64_t kRounds = 6;  // requests per client: the first is a small part of the mean
+constexpr std::int64_t kRounds = 10;  // requests per client, as for the steady state
+constexpr double kSpread = 0.1;       // of output lengths, either way: equal ones would stay in step for ever
 
 RequestSource alike(const ServingRun& run) {
-    auto left = std::make_shared<std::int64_t>(kRounds * static_cast<std::int64_t>(run.concurrency));
-    return [left, &run](Request& r) {
-        if ((*left)-- <= 0) return false;
+    const auto made = std::make_shared<std::int64_t>(0);
+    const auto most = kRounds * static_cast<std::int64_t>(run.concurrency);
+    return [made, most, &run](Request& r) {
+        if (*made >= most) return false;
         r = {};
         r.input_tokens = static_cast<std::int64_t>(run.input);
-        r.output_tokens = static_cast<std::int64_t>(run.output);
+        // Evenly spread, without a pattern (golden ratio).
+        const double turn = std::fmod(static_cast<double>(++*made) * 0.6180339887498949, 1.0);
+        r.output_tokens = std::llround(run.output * (1 + kSpread * (2 * turn - 1)));
         return true;
     };
 }

@@ -75,10 +75,11 @@ bool shows_budget(const PlanAnswer& a) {
 }
 
 std::string search_text(const SearchCounts& s) {
-    std::string text = fmt::format("{} candidates: {} do not fit, the floor of {} misses an objective",
-                                   s.considered, s.unfit, s.pruned);
-    if (s.pairs > 0) text += fmt::format("; {} pairs of pools", s.pairs);
-    if (s.simulated > 0) text += fmt::format("; {} simulated", s.simulated);
+    std::string text =
+        fmt::format("candidates: {} considered, {} do not fit, {} ruled out by the floor of a step",
+                    s.considered, s.unfit, s.pruned);
+    if (s.pairs > 0) text += fmt::format(", {} pairs of pools", s.pairs);
+    if (s.simulated > 0) text += fmt::format(", {} simulated", s.simulated);
     return text + "\n";
 }
 
@@ -137,6 +138,8 @@ std::string pools_text(const PlanAnswer& a) {
             "larger batches within the objective ({} against {} sequences)\n\n",
             pools->gpus, together->gpus, format_number(pools->decode.state.batch, 3),
             format_number(together->decode.state.batch, 3));
+    if (pools->gpus == together->gpus)
+        return fmt::format("pools and replicas that do both need as many GPUs: {}\n\n", pools->gpus);
     return fmt::format(
         "one machine for both is better: {} GPUs, pools need {}; prompts fill the compute that decoding "
         "leaves idle, "
@@ -188,12 +191,20 @@ std::string candidates_text(const PlanAnswer& a) {
 std::string frontier_text(const PlanAnswer& a) {
     if (a.plan.frontier.empty()) return "";
     const std::string p = "p" + format_number(100 * a.asked.objectives.percentile, 4);
-    Table table({"tokens/s per GPU", "ITL " + p, "TTFT " + p, "tp", "pp", "ep", "dp", "load"});
+    const bool budgets = std::any_of(a.plan.frontier.begin(), a.plan.frontier.end(),
+                                     [&](const FrontierPoint& f) { return f.group.budget != own_budget(a); });
+    std::vector<std::string> header{"tokens/s per GPU", "ITL " + p, "TTFT " + p, "tp", "pp", "ep", "dp"};
+    if (budgets) header.push_back("tokens/step");
+    header.push_back("load");
+    Table table(header);
     for (const FrontierPoint& f : a.plan.frontier) {
         const Deployment& d = f.group.deployment;
-        table.add({format_number(f.tokens_per_s_per_gpu, 4), format(f.itl_tail, 3), format(f.ttft_tail, 3),
-                   std::to_string(d.tp), std::to_string(d.pp), std::to_string(d.ep), std::to_string(d.dp),
-                   percent(f.utilisation, 2)});
+        std::vector<std::string> row{format_number(f.tokens_per_s_per_gpu, 4), format(f.itl_tail, 3),
+                                     format(f.ttft_tail, 3)};
+        for (const int degree : {d.tp, d.pp, d.ep, d.dp}) row.push_back(std::to_string(degree));
+        if (budgets) row.push_back(format_count(static_cast<double>(f.group.budget)));
+        row.push_back(percent(f.utilisation, 2));
+        table.add(row);
     }
     return "\nthroughput against latency: nothing is better in both\n" + table.to_string();
 }
