@@ -160,8 +160,8 @@ std::string simulated_part(const std::vector<std::string>& paths, const Profiles
     std::string text = fmt::format(
         "\n## The simulator on served runs\n\nEvery {}th counted run, request by request at its concurrency: "
         "as many clients, ten requests each, outputs within a tenth of the stated length. `plan` searches "
-        "with the "
-        "steady state and runs its winner in this simulator.\n\n| engine | what | {} |\n| --- | --- | {} |\n",
+        "with the steady state and runs its winner in this simulator.\n\n| engine | what | {} |\n| --- | --- "
+        "| {} |\n",
         kEvery, kHead, kRule);
     for (const auto& [engine, e] : engines) {
         for (const auto& [what, errors] : {std::pair{"TPOT", &e.tpot},
@@ -218,6 +218,9 @@ constexpr const char* kChosen =
     "kernel's does;\n"
     "- that one request waits for a slot in TensorRT-LLM's 1.0.0rc3 rows, and that a client sends ten "
     "requests;\n"
+    "- that outputs vary by a tenth either way when the simulator runs them (equal ones would stay in step: "
+    "TTFT "
+    "came out at twice the measured one);\n"
     "- which series of runs is not believed (a tenth of it beats the floor) and which runs are mostly "
     "waiting;\n"
     "- the memory accounting of vLLM 0.19 and 0.10: its two activation factors and runtime bytes come from "
