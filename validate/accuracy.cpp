@@ -2,6 +2,7 @@
 #include "validate/accuracy.h"
 
 #include "io/map_reader.h"
+#include "validate/accuracy_parts.h"
 #include "validate/ceilings_fit.h"
 #include "validate/engine_fit.h"
 #include "validate/kernel_files.h"
@@ -17,16 +18,6 @@
 
 namespace headroom {
 namespace {
-
-std::string percent_of(double fraction) { return fmt::format("{:.1f} %", 100 * fraction); }
-
-std::string cells(const ErrorSummary& s) {
-    return fmt::format("{} | {} | {} | {} | {}", s.rows, percent_of(s.mean_abs), percent_of(s.median_abs),
-                       percent_of(s.p95_abs), percent_of(s.bias));
-}
-
-constexpr const char* kHead = "rows | mean | median | 95 % within | bias";
-constexpr const char* kRule = "---: | ---: | ---: | ---: | ---:";
 
 struct DeviceTables {
     std::vector<KernelCase> cases;
@@ -77,13 +68,13 @@ std::string kernel_part(const std::map<std::string, DeviceTables>& devices, cons
         text += fmt::format(
             "\n### {}\n\n{} rows faster than the floor were refused.\n\n| group | {} | in interval | "
             "interval |\n| --- | {} | ---: | ---: |\n",
-            name, device.refused, kHead, kRule);
+            name, device.refused, kErrorHead, kErrorRule);
         for (const auto& [group, cases] : groups_of(device.cases)) {
             std::vector<bool> unseen = random_half(static_cast<int>(cases.size()), 0);
             unseen.flip();
             const std::vector<double> errors = errors_of(cases, unseen, reach);
             const double spread = find_ceiling(spread_parameter(group))->get(reach);
-            text += fmt::format("| {} | {} | {} | x{:.2f} |\n", group, cells(summarise(errors)),
+            text += fmt::format("| {} | {} | {} | x{:.2f} |\n", group, error_cells(summarise(errors)),
                                 percent_of(inside(errors, spread)), spread);
         }
     }
@@ -93,7 +84,7 @@ std::string kernel_part(const std::map<std::string, DeviceTables>& devices, cons
         "datasheet peaks: what an unmeasured device is worth. "
         "Profiles without a fit of their own carry intervals of this width.\n\n| parameters of | rows of | "
         "group | {} |\n| --- | --- | --- | {} |\n",
-        kHead, kRule);
+        kErrorHead, kErrorRule);
     for (const auto& [from, unused] : devices) {
         for (const auto& [name, device] : devices) {
             if (from == name) continue;
@@ -102,7 +93,7 @@ std::string kernel_part(const std::map<std::string, DeviceTables>& devices, cons
             for (const auto& [group, cases] : groups_of(device.cases)) {
                 if (groups_of(devices.at(from).cases).count(group) > 0)
                     text += fmt::format("| {} | {} | {} | {} |\n", from, name, group,
-                                        cells(summarise(errors_of(cases, {}, reach))));
+                                        error_cells(summarise(errors_of(cases, {}, reach))));
             }
         }
     }
@@ -119,7 +110,8 @@ std::string served_part(const std::vector<std::string>& paths, const Profiles& p
         for (const auto& [engine, count] : engines) {
             const EngineFitAnswer fit = fit_engine(engine, *runs, profiles);
             const auto add = [&](const char* what, const char* split, const ErrorSummary& s) {
-                if (s.rows > 0) text += fmt::format("| {} | {} | {} | {} |\n", engine, what, split, cells(s));
+                if (s.rows > 0)
+                    text += fmt::format("| {} | {} | {} | {} |\n", engine, what, split, error_cells(s));
             };
             add("TPOT", "fitted rows", fit.tpot);
             add("TPOT", "model left out", fit.tpot_other_model);
@@ -134,7 +126,7 @@ std::string served_part(const std::vector<std::string>& paths, const Profiles& p
                "## Served runs\n\nConstant concurrency, co-located. Four host times and an overlap per "
                "engine were fitted to TPOT, one to TTFT; kernels were not touched.\n\n| engine | what | "
                "split | {} |\n| --- | --- | --- | {} |\n",
-               kHead, kRule) +
+               kErrorHead, kErrorRule) +
            text;
 }
 
@@ -162,13 +154,13 @@ std::string simulated_part(const std::vector<std::string>& paths, const Profiles
         "as many clients, ten requests each, outputs within a tenth of the stated length. `plan` searches "
         "with the steady state and runs its winner in this simulator.\n\n| engine | what | {} |\n| --- | --- "
         "| {} |\n",
-        kEvery, kHead, kRule);
+        kEvery, kErrorHead, kErrorRule);
     for (const auto& [engine, e] : engines) {
         for (const auto& [what, errors] : {std::pair{"TPOT", &e.tpot},
                                            {"TTFT", &e.ttft},
                                            {"tokens/s", &e.rate},
                                            {"TPOT, steady state over simulator", &e.steady}})
-            text += fmt::format("| {} | {} | {} |\n", engine, what, cells(summarise(*errors)));
+            text += fmt::format("| {} | {} | {} |\n", engine, what, error_cells(summarise(*errors)));
     }
     return text;
 }
@@ -177,10 +169,10 @@ std::string case_part(const ValidateAnswer& answer) {
     std::string text = fmt::format(
         "\n## Served runs by engine and model, with the profiles as shipped\n\n| group | {} | in interval | "
         "interval | refused |\n| --- | {} | ---: | ---: | ---: |\n",
-        kHead, kRule);
+        kErrorHead, kErrorRule);
     for (const CaseSummary& s : answer.groups) {
         if (s.group.find("TPOT") == std::string::npos && s.group.find("TTFT") == std::string::npos) continue;
-        text += fmt::format("| {} | {} | {} | x{:.2f} | {} |\n", s.group, cells(s.errors),
+        text += fmt::format("| {} | {} | {} | x{:.2f} | {} |\n", s.group, error_cells(s.errors),
                             percent_of(s.inside_interval), s.median_width, s.below_floor);
     }
     std::map<std::string, int> reasons;
@@ -192,18 +184,6 @@ std::string case_part(const ValidateAnswer& answer) {
     text += "\nFigures that are not counted, and why:\n\n";
     for (const auto& [reason, count] : reasons) text += fmt::format("- {}: {}\n", count, reason);
     return text;
-}
-
-std::string memory_part(const ValidateAnswer& answer) {
-    if (answer.capacities.empty()) return "";
-    std::string text =
-        fmt::format("\n## Memory at start-up\n\n| group | {} | worst |\n| --- | {} | ---: |\n", kHead, kRule);
-    for (const CaseSummary& s : answer.capacity_groups)
-        text += fmt::format("| {} | {} | {} |\n", s.group, cells(s.errors), percent_of(s.worst));
-    return text + fmt::format(
-                      "\n{} rows have no profile of their engine version, device or model and are not in the "
-                      "table.\n",
-                      answer.notes.size());
 }
 
 constexpr const char* kChosen =
@@ -225,13 +205,20 @@ constexpr const char* kChosen =
     "waiting;\n"
     "- the memory accounting of vLLM 0.19 and 0.10: its two activation factors and runtime bytes come from "
     "the same kind of logs as the\n"
-    "  rows that they are compared with.\n\n"
+    "  rows that they are compared with;\n"
+    "- that a start whose activation peak is twice or half what its limits explain had other limits, and is "
+    "not "
+    "counted;\n"
+    "- the form of llama.cpp's law.\n\n"
     "## What is missed\n\n"
     "- Disaggregated runs: the rows do not say over how many decoding workers the concurrency spreads; one "
     "is assumed, and the error is that of\n"
     "  the assumption.\n"
     "- A model that an engine was not fitted to: host times that the remaining runs do not determine stay at "
     "their usual value.\n"
+    "- What kernels pad: the mxfp4 experts of gpt-oss-20b take 5 to 9 % more than the checkpoint's bytes "
+    "(2880 is no "
+    "multiple of their tiles).\n"
     "- TensorRT-LLM with expert parallelism runs experts faster than the tables of vLLM's kernels, from "
     "which the device's ceilings come.\n";
 
@@ -245,7 +232,8 @@ std::string accuracy_report(const std::vector<std::string>& paths, const Profile
            "Others publish, for comparison: 20 to 25 % median error of the gap between tokens, 12 % of TTFT, "
            "20 to 60 % end to end; 6.7 % mean error of KV tokens.\n\n" +
            kernel_part(device_tables(paths, profiles), profiles) + "\n" + served_part(paths, profiles) +
-           simulated_part(paths, profiles) + case_part(answer) + memory_part(answer) + kChosen;
+           simulated_part(paths, profiles) + case_part(answer) + rates_part(answer) + memory_part(answer) +
+           kChosen;
 }
 
 }  // namespace headroom

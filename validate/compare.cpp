@@ -3,9 +3,11 @@
 
 #include "base/diagnostic.h"
 #include "io/map_reader.h"
+#include "validate/bench_cases.h"
 #include "validate/ceilings_fit.h"
 #include "validate/kernel_files.h"
 #include "validate/measured_json.h"
+#include "validate/published_rates.h"
 #include "validate/serving_cases.h"
 
 #include <algorithm>
@@ -38,8 +40,19 @@ constexpr DeviceName kDeviceNames[] = {
     {"H20", "h20"},
     {"B200", "b200"},
     {"L40S", "l40s"},
+    {"L40", "l40"},
     {"L4", "l4"},
+    {"RTX PRO 6000", "rtx-pro-6000"},
+    {"RTX 6000 Ada", "rtx-6000-ada"},
+    {"RTX A6000", "a6000"},
+    {"RTX 5090", "rtx-5090"},
+    {"RTX 4090", "rtx-4090"},
+    {"RTX 3090", "rtx-3090"},
     {"A10", "a10"},
+    {"A30", "a30"},
+    {"A40", "a40"},
+    {"MI300X", "mi300x"},
+    {"MI325X", "mi325x"},
     {"T4", "t4"},
     {"V100-SXM2-32GB", "v100-32gb"},
 };
@@ -76,8 +89,19 @@ void add_kernels(ValidateAnswer& answer, const std::vector<KernelCase>& cases, c
 }
 
 /// Adds a file of any known format; false when it is of none.
-bool add_file(ValidateAnswer& answer, const std::string& file, const Profiles& profiles) {
+bool add_file(ValidateAnswer& answer, const std::string& file, const Profiles& profiles, bool named) {
     const std::string text = read_file(file);
+    if (const auto results = bench_results(text, file)) {
+        try {
+            add_bench(answer, *results, file, profiles);
+        } catch (const InputError& e) {
+            // One that lay in a folder was not meant; what it lacks is told and the rest goes on.
+            if (named) throw;
+            answer.notes.push_back(e.what());
+        }
+        return true;
+    }
+    if (file.ends_with(".jsonl") && add_published_rates(answer, text, file, profiles)) return true;
     if (!file.ends_with(".csv")) return add_measured_json(answer, text, file, profiles);
     const CsvTable table = parse_csv(text, file);
     if (const auto cases = kernel_cases(table, file)) {
@@ -156,8 +180,8 @@ ValidateAnswer compare(const std::vector<std::string>& paths, const Profiles& pr
     ValidateAnswer answer;
     for (const std::string& file : files_below(paths, {".csv", ".json", ".jsonl"})) {
         answer.files.push_back(file);
-        if (add_file(answer, file, profiles)) continue;
         const bool named = std::find(paths.begin(), paths.end(), file) != paths.end();
+        if (add_file(answer, file, profiles, named)) continue;
         const std::string fault =
             "is no measurement in a known format: a kernel table (CSV with device, op_name, "
             "latency), serving runs (CSV with silicon_tpot_ms), or JSON of schema "

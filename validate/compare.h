@@ -2,11 +2,14 @@
 #pragma once
 
 #include "answers/measured.h"
+#include "spec/deployment.h"
 #include "spec/engine.h"
+#include "spec/engine_version.h"
 #include "spec/hardware.h"
 #include "spec/model.h"
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,8 +20,13 @@ struct Profiles {
     std::function<Hardware(const std::string&)> hardware;
     std::function<Model(const std::string&)> model;
     std::function<Engine(const std::string&)> engine;
+    std::function<std::vector<ProfileSince>()> engine_versions{};  ///< of the catalogue
     std::string forced_hardware;  ///< instead of what a file names; "" where it is to be believed
     std::string forced_engine;
+    std::string forced_model;
+    std::string weights, kv;               ///< formats beyond the config's, for files that name none
+    std::optional<Deployment> deployment;  ///< for files that name none
+    double concurrency = 0;                ///< requests in flight, for files that do not say
 };
 
 /// Reads measurements (files, or folders searched for them), predicts each and compares. Formats are told by

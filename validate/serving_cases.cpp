@@ -179,7 +179,7 @@ ServingTimes serving_times(const ServingRun& run, const Model& model, const Hard
     const double most =
         static_cast<double>(capacity(parts, hardware, engine, run.input + run.output).max_sequences);
     t.saturated = run.concurrency > most;
-    const double batch = std::max(1.0, std::min(run.concurrency, most));
+    const double batch = t.batch = std::max(1.0, std::min(run.concurrency, most));
     // A decoding pool of a disaggregated deployment never meets a prompt.
     if (run.disaggregated) load.output = std::numeric_limits<double>::infinity();
     const StepTime iteration = mean_iteration(parts, hardware, engine, load, batch);

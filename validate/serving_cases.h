@@ -50,6 +50,7 @@ inline constexpr double kMostBelowFloor = 0.1;
 struct ServingTimes {
     TimeEstimate ttft;
     TimeEstimate tpot;
+    double batch = 1;        ///< sequences decoding at once
     bool saturated = false;  ///< the KV cache does not hold all requests in flight: prompts queue for room
 };
 ServingTimes serving_times(const ServingRun& run, const Model& model, const Hardware& hardware,

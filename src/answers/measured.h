@@ -29,6 +29,7 @@ struct MeasuredCase {
     double error = 0;         ///< predicted.expected / measured - 1
     std::string refused;      ///< why the measurement is not believed; "" where it is
     std::string not_counted;  ///< why the row is shown but in no summary; "" where it is
+    double tokens = 0;        ///< that came out in that time, where the file gives a rate; else 0
     /// Bytes to and from memory, where the hardware's counters were read; else `measured_hbm` is absent.
     Bytes predicted_hbm;
     std::optional<Bytes> measured_hbm{};

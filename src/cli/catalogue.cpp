@@ -2,7 +2,6 @@
 #include "cli/catalogue.h"
 
 #include "cli/commands.h"
-#include "io/engine_yaml.h"
 #include "io/hardware_yaml.h"
 #include "report/catalogue.h"
 
@@ -38,19 +37,6 @@ Action add_hw(CLI::App& app) {
             },
             [](const std::vector<Hardware>& all) { return report_list(all); },
             [](const Hardware& one) { return report(one); });
-    };
-}
-
-Action add_engines(CLI::App& app) {
-    const auto o = std::make_shared<CatalogueOptions>();
-    add_catalogue_options(app, *o, "list, show NAME or check PATH (default list)");
-    return [o] {
-        check_verb(*o, {"list", "show", "check"});
-        return run_catalogue(
-            *o, "engines",
-            [&](const std::string& path) { return read_engine(path, overrides_for(o->output, "engine")); },
-            [](const std::vector<Engine>& all) { return report_list(all); },
-            [](const Engine& one) { return report(one); });
     };
 }
 

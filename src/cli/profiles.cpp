@@ -3,6 +3,7 @@
 
 #include "base/diagnostic.h"
 #include "io/catalogue.h"
+#include "io/engine_yaml.h"
 #include "io/model_reader.h"
 #include "validate/serving_cases.h"
 
@@ -31,20 +32,60 @@ std::string config_folder(const std::string& configs, const std::string& name) {
 
 }  // namespace
 
+std::vector<ProfileSince> engine_versions(const std::string& data) {
+    std::vector<ProfileSince> found;
+    for (const std::string& name : entry_names(data, "engines"))
+        found.push_back({name, read_engine(find_entry(data, "engines", name)).since});
+    return found;
+}
+
 void add_measured_options(CLI::App& app, MeasuredOptions& o) {
     app.add_option("--measured", o.paths,
                    "measurements: files, or folders that are searched for them (kernel tables, serving runs, "
-                   "headroom.measured/1); the format is detected");
+                   "headroom.measured/1; results of vLLM's and SGLang's benchmarks, AIPerf, trtllm-bench, "
+                   "llama-bench); the format is detected");
     app.add_option("--configs", o.configs,
                    "folder of Hugging Face configs, OWNER--NAME/config.json, for models that models/ lacks");
     app.add_option("--hw", o.hw, "device profile instead of the one that the files name");
     app.add_option("--engine", o.engine, "engine profile instead of the one that the files name");
 }
 
+void add_benchmark_options(CLI::App& app, MeasuredOptions& o) {
+    app.add_option(
+        "--model", o.model,
+        "model of a benchmark's results, instead of the one that the file names: name in models/ or "
+        "a path");
+    app.add_option("--weights", o.weights, "format of its linear weights, where the file names none");
+    app.add_option("--kv", o.kv, "format of its KV cache, where the file names none");
+    app.add_option("--tp", o.tp,
+                   "tensor parallel degree of a benchmark's results (default: the file's, else 1)");
+    app.add_option("--pp", o.pp, "pipeline stages (default: the file's, else 1)");
+    app.add_option("--ep", o.ep, "expert parallel degree (default: the file's, else 1)");
+    app.add_option("--dp", o.dp, "data-parallel attention ranks (default 1)");
+    app.add_option("--concurrency", o.concurrency, "requests in flight, where the file does not say");
+}
+
 Profiles profiles_for(const MeasuredOptions& o, const Output& output) {
     Profiles p;
     p.forced_hardware = o.hw;
     p.forced_engine = o.engine;
+    p.forced_model = o.model;
+    p.weights = o.weights;
+    p.kv = o.kv;
+    OptionFaults faults;
+    const auto degree = [&](const char* option, const std::string& text) {
+        return text.empty() ? 1 : static_cast<int>(parse_one_count(option, text, 1, 4096, faults));
+    };
+    if (!(o.tp + o.pp + o.ep + o.dp).empty())
+        p.deployment = Deployment{degree("--tp", o.tp), degree("--pp", o.pp), degree("--ep", o.ep),
+                                  degree("--dp", o.dp)};
+    if (!o.concurrency.empty()) p.concurrency = parse_plain("--concurrency", o.concurrency, 1, 1e9, faults);
+    for (const auto& [option, name] : {std::pair{"--weights", o.weights}, {"--kv", o.kv}}) {
+        if (!name.empty() && !storage_format(name))
+            faults.add(option, "\"" + name + "\" is no format", did_you_mean(name, storage_format_names()));
+    }
+    faults.finish();
+    p.engine_versions = [output] { return engine_versions(data_folder(output.data_dir)); };
     p.hardware = [output](const std::string& name) { return load_hardware(output, name); };
     p.engine = [output](const std::string& name) { return load_engine(output, name); };
     p.model = [output, configs = o.configs](const std::string& name) {

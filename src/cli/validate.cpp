@@ -40,6 +40,7 @@ Action add_validate(CLI::App& app) {
     };
     const auto o = std::make_shared<Options>();
     add_measured_options(app, o->measured);
+    add_benchmark_options(app, o->measured);
     app.add_option(
         "--accuracy", o->accuracy,
         "write the accuracy report of these measurements (Markdown) to this file; fits engines again");

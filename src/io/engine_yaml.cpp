@@ -36,6 +36,7 @@ Engine read_engine(const std::string& path, const Overrides& overrides) {
     e.name = root.text("name");
     e.title = root.text("title");
     e.version = root.text("version");
+    e.since = root.text("since", e.version);
     e.sources = read_sources(root);
 
     MapReader memory = root.map("memory");
@@ -43,8 +44,11 @@ Engine read_engine(const std::string& path, const Overrides& overrides) {
     e.memory.block_tokens = figure(memory, "block_tokens", e.sources, 1, 4096);
     e.memory.logits_copies = figure(memory, "logits_copies", e.sources, 0, 100);
     e.memory.token_factor = figure(memory, "token_factor", e.sources, 0, 100);
+    e.memory.activation_peak = memory.fact<Dimension{.byte = 1}>("activation_peak", e.sources, false);
     e.memory.window_admission = memory.flag("window_admission", false);
     e.memory.runtime_by_tp = read_runtime(memory.map("runtime_by_tp"), e.sources);
+    e.memory.runtime_without_link =
+        memory.fact<Dimension{.byte = 1}>("runtime_without_link", e.sources, false);
     memory.done();
 
     MapReader scheduler = root.map("scheduler");

@@ -25,6 +25,7 @@ double widest_feed_forward(const Model& part) {
 
 // Logits are gathered on every GPU, so their part is not cut by tensor parallelism.
 Bytes activation_peak(const Shard& shard, std::size_t stage, const Engine& engine) {
+    if (engine.memory.activation_peak) return engine.memory.activation_peak->value;
     const Model& part = shard.stages[stage];
     const double logits = engine.memory.logits_copies.value * engine.scheduler.max_sequences.value *
                           static_cast<double>(shard.vocabulary) * 4;
@@ -33,7 +34,9 @@ Bytes activation_peak(const Shard& shard, std::size_t stage, const Engine& engin
                  engine.memory.token_factor.value * engine.scheduler.max_batched_tokens.value * width * 2);
 }
 
-Bytes runtime_bytes(const Engine& engine, int tp) {
+Bytes runtime_bytes(const Engine& engine, const Hardware& hardware, int tp) {
+    if (tp > 1 && !hardware.scale_up && engine.memory.runtime_without_link)
+        return engine.memory.runtime_without_link->value;
     Bytes found;
     for (const auto& [degree, bytes] : engine.memory.runtime_by_tp) {
         if (degree <= tp) found = bytes.value;
@@ -89,7 +92,7 @@ Ledger ledger(const Shard& shard, std::size_t stage, const Hardware& hardware, c
     l.usable = engine.memory.utilisation.value * l.device;
     l.weights = stage_weight_bytes(shard, stage);
     l.activations = activation_peak(shard, stage, engine);
-    l.runtime = runtime_bytes(engine, shard.deployment.tp);
+    l.runtime = runtime_bytes(engine, hardware, shard.deployment.tp);
     l.kv = l.usable - l.weights - l.activations - l.runtime;
     return l;
 }

@@ -191,10 +191,14 @@ Report report(const Engine& e) {
     plain("tokens per block", "block_tokens", e.memory.block_tokens);
     plain("copies of the logits", "logits_copies", e.memory.logits_copies);
     plain("activation factor", "token_factor", e.memory.token_factor);
+    if (const auto& peak = e.memory.activation_peak)
+        f.add("activation peak", "activation_peak_bytes", *peak, format_binary(peak->value));
     for (const auto& [tp, bytes] : e.memory.runtime_by_tp) {
         f.add(fmt::format("runtime, tp {}", tp), fmt::format("runtime_tp{}_bytes", tp), bytes,
               format_binary(bytes.value));
     }
+    if (const auto& bytes = e.memory.runtime_without_link)
+        f.add("runtime without link", "runtime_without_link_bytes", *bytes, format_binary(bytes->value));
     plain("sequences at most", "max_sequences", e.scheduler.max_sequences);
     plain("tokens per step at most", "max_batched_tokens", e.scheduler.max_batched_tokens);
     for (const auto& [name, key, interval] :

@@ -21,6 +21,10 @@ Json case_json(const MeasuredCase& c) {
               {"error", c.error},
               {"floor_s", c.predicted.floor.in(second)},
               {"where", c.where}};
+    if (c.tokens > 0) {
+        j["predicted_tokens_per_s"] = c.tokens / c.predicted.expected.in(second);
+        j["measured_tokens_per_s"] = c.tokens / c.measured.in(second);
+    }
     if (c.measured_hbm) {
         j["predicted_hbm_bytes"] = c.predicted_hbm.in(byte);
         j["measured_hbm_bytes"] = c.measured_hbm->in(byte);

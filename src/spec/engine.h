@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,8 +21,12 @@ struct EngineMemory {
     ///                 + token_factor * max_batched_tokens * (2 hidden + 2 intermediate) * 2 B.
     Fact<double> logits_copies;
     Fact<double> token_factor;
+    /// Where one was measured, it counts instead: of the model and limits that it was measured with.
+    std::optional<Fact<Bytes>> activation_peak;
     std::map<int, Fact<Bytes>> runtime_by_tp;  ///< context, communication buffers, graphs where subtracted;
                                                ///< the next lower tp applies
+    /// Runtime of GPUs without a scale-up link, whatever their number: no buffers for collectives over it.
+    std::optional<Fact<Bytes>> runtime_without_link;
     bool window_admission =
         false;  ///< window layers are admitted with window - 1 + max_batched_tokens tokens and one block
 };
@@ -50,6 +55,7 @@ struct Engine {
     std::string name;
     std::string title;
     std::string version;
+    std::string since;  ///< the first version that accounts for memory in this way
     std::string file;
     std::vector<Source> sources;
     EngineMemory memory;

@@ -24,6 +24,12 @@ Profiles profiles() {
     };
     p.engine = [data](const std::string& name) { return read_engine(find_entry(data, "engines", name)); };
     p.model = [data](const std::string& name) { return read_model(find_entry(data, "models", name)).model; };
+    p.engine_versions = [data] {
+        std::vector<ProfileSince> found;
+        for (const std::string& name : entry_names(data, "engines"))
+            found.push_back({name, read_engine(find_entry(data, "engines", name)).since});
+        return found;
+    };
     return p;
 }
 
@@ -122,18 +128,25 @@ TEST_CASE("a kernel row that beats the floor is refused, named, and in no error"
     CHECK(answer.cases[0].predicted.floor <= answer.cases[0].predicted.low);
 }
 
-TEST_CASE("start-up memory of vLLM 0.19: weights and KV tokens as its logs say", "[outside]") {
+TEST_CASE("start-up memory of vLLM: weights and KV tokens as its logs say", "[outside]") {
     const std::string data = test::outside_data();
     if (data.empty()) {
         WARN("no outside data: skipped");
         return;
     }
     const ValidateAnswer answer = compare({data + "/measured/kv-capacity.jsonl"}, profiles());
-    const CaseSummary* tokens = find(answer.capacity_groups, "vllm-0.19 KV tokens");
-    REQUIRE(tokens != nullptr);
-    CHECK(tokens->errors.rows >= 15);
-    CHECK(tokens->errors.mean_abs <= 0.04);
-    CHECK(tokens->worst <= 0.10);
+    for (const auto& [group, rows] : {std::pair{"vllm-0.19 KV tokens", 21},
+                                      {"vllm-0.10 KV tokens", 3},
+                                      {"vllm-0.10 KV bytes", 4},
+                                      {"vllm-0.6 KV tokens", 4},
+                                      {"vllm-0.6 KV bytes", 2}}) {
+        INFO(group);
+        const CaseSummary* kv = find(answer.capacity_groups, group);
+        REQUIRE(kv != nullptr);
+        CHECK(kv->errors.rows >= rows);
+        CHECK(kv->errors.mean_abs <= 0.04);
+        CHECK(kv->worst <= 0.10);
+    }
     const CaseSummary* weights = find(answer.capacity_groups, "vllm-0.19 weights");
     REQUIRE(weights != nullptr);
     CHECK(weights->errors.median_abs <= 0.005);
