@@ -172,9 +172,6 @@ void add_served(ValidateAnswer& answer, const BenchResult& r, const Subjects& s,
     to.add("throughput", (1 / t.batch) * t.tpot, Seconds(1 / r.output_rate), 1, idle, reason);
 }
 
-/// Prompt tokens that llama.cpp takes in one step unless told otherwise (n_ubatch).
-constexpr double kMicroBatch = 512;
-
 /// `law`: as llama.cpp decodes; else as the engine profile says.
 void add_single(ValidateAnswer& answer, const BenchResult& r, const Subjects& s, bool law) {
     const Shard parts = shard(s.model, s.deployment);
@@ -182,18 +179,10 @@ void add_single(ValidateAnswer& answer, const BenchResult& r, const Subjects& s,
         answer, r,
         fmt::format("{} {}{}", s.engine.name, s.model.name, r.weights.empty() ? "" : " " + r.weights)};
     TimeEstimate t;
-    double at = r.depth;
-    for (double left = r.input; left > 0;) {
-        const double part = std::min(left, r.ubatch > 0 ? r.ubatch : kMicroBatch);
-        Batch batch;
-        batch.groups = {{.sequences = 1, .fresh = part, .past = at}};
-        t += step_time(parts, batch, s.hardware, s.engine).time;
-        at += part;
-        left -= part;
-    }
+    if (r.input > 0) t += llama_cpp_prompt(parts, s.hardware, s.engine, r.input, r.depth, r.ubatch);
     // A step in the middle stands for all: its time is all but linear in the context.
     if (r.output > 0) {
-        const double context = at + r.output / 2;
+        const double context = r.depth + r.input + r.output / 2;
         t += r.output *
              (law ? single_stream_time(llama_cpp_law(), s.model, parts, s.hardware, s.engine, context)
                   : step_time(parts, decode_batch(1, context), s.hardware, s.engine).time);
@@ -203,8 +192,7 @@ void add_single(ValidateAnswer& answer, const BenchResult& r, const Subjects& s,
     if (r.output > 0) what += fmt::format("{}tg{:g}", what.empty() ? "" : "+", r.output);
     if (r.depth > 0) what += fmt::format(" @ d{:g}", r.depth);
     std::string doubt = r.doubt;
-    if (doubt.empty() && law && r.input > 0)
-        doubt = "only held against its floor: llama.cpp's prompt kernels have no model here";
+    if (doubt.empty() && law && r.input > 0) doubt = kPromptsNotModelled;
     to.add(what, t, Seconds(r.rate > 0 ? tokens / r.rate : 0), tokens, doubt,
            "another device, model or weight format than said");
 }

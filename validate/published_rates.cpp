@@ -2,6 +2,7 @@
 #include "validate/published_rates.h"
 
 #include "base/diagnostic.h"
+#include "memory/ledger.h"
 #include "ops/tensor.h"
 #include "validate/gguf.h"
 #include "validate/serving_cases.h"
@@ -143,8 +144,7 @@ std::string add_single(Reading& to, const Row& row, const std::string& where) {
     const double input = number_of(row, "input_tokens", 0), output = number_of(row, "output_tokens", 0);
     if (text_of(row, "kind") == "prefill") {
         to.add(row, fmt::format("llama.cpp prefill {}", device), where,
-               step_time(parts, prefill_batch(1, input), hardware, ideal).time, input,
-               "only held against its floor: llama.cpp's prompt kernels have no model here");
+               llama_cpp_prompt(parts, hardware, ideal, input, 0, 0), input, kPromptsNotModelled);
         return "";
     }
     const double context = input + output / 2;
@@ -195,6 +195,26 @@ std::string add_throughput(Reading& to, const Row& row, const std::string& where
 SingleStreamLaw llama_cpp_law() {
     // Mean absolute error 4.3 % on the 40 rows that were fitted.
     return {Seconds(79e-6), 0.87, 6.15, 0.264, 1.10};
+}
+
+TimeEstimate llama_cpp_prompt(const Shard& parts, const Hardware& hardware, const Engine& ideal,
+                              double prompt, double cached, double micro_batch) {
+    // Prompt tokens in one step unless told otherwise (n_ubatch).
+    const double whole = micro_batch > 0 ? micro_batch : 512;
+    double fastest = 0;
+    for (const auto& [type, peak] : hardware.compute.dense) fastest = std::max(fastest, peak.value.base());
+    TimeEstimate sum;
+    for (double at = cached; at < cached + prompt; at += whole) {
+        Batch batch;
+        batch.groups = {{.sequences = 1, .fresh = std::min(whole, cached + prompt - at), .past = at}};
+        const StepTime step = step_time(parts, batch, hardware, ideal);
+        sum += step.time;
+        sum.floor += std::max(compulsory_bytes(step.work) / hardware.memory.bandwidth.value,
+                              Seconds(step.work.flop.base() / fastest)) -
+                     step.time.floor;
+    }
+    sum.floor = (1.0 / parts.deployment.pp) * sum.floor;
+    return sum;
 }
 
 TimeEstimate single_stream_time(const SingleStreamLaw& law, const Model& model, const Shard& parts,

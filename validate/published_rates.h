@@ -27,6 +27,14 @@ SingleStreamLaw llama_cpp_law();
 TimeEstimate single_stream_time(const SingleStreamLaw& law, const Model& model, const Shard& parts,
                                 const Hardware& hardware, const Engine& ideal, double context);
 
+/// Prompts of llama.cpp: its kernels (8-bit integers, 16-bit sums) have no model here. The floor is what no
+/// kernel beats: the bytes of each step, or its operations at the device's fastest dense rate, with all
+/// pipeline stages busy at once.
+TimeEstimate llama_cpp_prompt(const Shard& parts, const Hardware& hardware, const Engine& ideal,
+                              double prompt, double cached, double micro_batch);
+inline constexpr const char* kPromptsNotModelled =
+    "only held against its floor: llama.cpp's prompt kernels have no model here";
+
 /// Published rates, one JSON object a line: decoding or prefill of a single request (`decode_single_stream`,
 /// `prefill`) and offline throughput (`serving_throughput`). Rows faster than the floor are refused; rows
 /// whose model, device or engine has no profile are named in the notes. False when the text is something

@@ -41,6 +41,7 @@ Engine read_engine(const std::string& path, const Overrides& overrides) {
 
     MapReader memory = root.map("memory");
     e.memory.utilisation = figure(memory, "utilisation", e.sources, 0.01, 1);
+    e.memory.of_free = memory.flag("utilisation_of_free", false);
     e.memory.block_tokens = figure(memory, "block_tokens", e.sources, 1, 4096);
     e.memory.logits_copies = figure(memory, "logits_copies", e.sources, 0, 100);
     e.memory.token_factor = figure(memory, "token_factor", e.sources, 0, 100);

@@ -93,7 +93,13 @@ Ledger ledger(const Shard& shard, std::size_t stage, const Hardware& hardware, c
     l.weights = stage_weight_bytes(shard, stage);
     l.activations = activation_peak(shard, stage, engine);
     l.runtime = runtime_bytes(engine, hardware, shard.deployment.tp);
-    l.kv = l.usable - l.weights - l.activations - l.runtime;
+    const Bytes used = l.weights + l.activations + l.runtime;
+    l.kv = l.usable - used;
+    if (engine.memory.of_free) {
+        const Bytes left = l.device - used;
+        l.kv = left > Bytes{} ? engine.memory.utilisation.value * left : left;
+        l.usable = used + l.kv;
+    }
     return l;
 }
 

@@ -13,9 +13,11 @@
 
 namespace headroom {
 
-/// How an engine divides a GPU's memory: KV = device * utilisation - weights - activation peak - runtime.
+/// How an engine divides a GPU's memory: KV = device * utilisation - weights - activation peak - runtime, or
+/// where the utilisation is of what is free (TensorRT-LLM): utilisation * (device - the same three).
 struct EngineMemory {
     Fact<double> utilisation;   ///< share of the device's memory that the engine may use
+    bool of_free = false;
     Fact<double> block_tokens;  ///< tokens of a KV block; 1: no blocks
     /// Activation peak = logits_copies * max_sequences * vocabulary * 4 B
     ///                 + token_factor * max_batched_tokens * (2 hidden + 2 intermediate) * 2 B.

@@ -171,3 +171,30 @@ TEST_CASE("profiles learned from real logs give the logged tokens of KV", "[outs
         CHECK(test::near(static_cast<double>(c.capacity_tokens), log.kv_tokens->value, 0.005));
     }
 }
+
+TEST_CASE("an engine may take its share of what weights, activations and runtime leave", "[memory]") {
+    const Hardware h = test::hardware("h100-sxm");
+    const Engine e = test::engine("trtllm");
+    const Shard parts = shard(test::model("llama-3.1-8b"), Deployment{});
+    const Ledger l = ledger(parts, 0, h, e);
+    const Bytes free = l.device - l.weights - l.activations - l.runtime;
+    CHECK(test::near(l.kv.base(), (e.memory.utilisation.value * free).base()));
+    CHECK(test::near((l.weights + l.activations + l.runtime + l.kv).base(), l.usable.base()));
+    // What does not fit is told as it is, not as a share of it.
+    const Shard large = shard(test::model("llama-3-70b"), Deployment{});
+    const Ledger none = ledger(large, 0, h, e);
+    CHECK(none.kv < Bytes{});
+    CHECK(test::near(none.kv.base(),
+                     (h.memory.capacity.value - none.weights - none.activations - none.runtime).base()));
+}
+
+TEST_CASE("GPUs that only PCIe joins need no buffers for a link", "[memory]") {
+    const Engine e = test::engine("vllm-0.10");
+    Deployment d;
+    d.tp = 8;
+    const Shard parts = shard(test::model("llama-3.1-8b"), d);
+    const Hardware l40s = test::hardware("l40s");
+    REQUIRE(!l40s.scale_up);
+    CHECK(ledger(parts, 0, l40s, e).runtime == e.memory.runtime_without_link->value);
+    CHECK(ledger(parts, 0, test::hardware("h100-sxm"), e).runtime == e.memory.runtime_by_tp.at(8).value);
+}
