@@ -47,7 +47,7 @@ std::string rates_part(const ValidateAnswer& answer) {
     for (const CaseSummary& s : answer.groups) {
         const bool rate = s.group.starts_with("llama.cpp ") || s.group.starts_with("gpt-fast ") ||
                           s.group.find(" throughput ") != std::string::npos;
-        if (rate)
+        if (rate && s.errors.rows > 0)
             text += fmt::format("| {} | {} | {} | {} |\n", s.group, error_cells(s.errors),
                                 percent_of(s.inside_interval), s.below_floor);
     }

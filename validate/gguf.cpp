@@ -70,9 +70,12 @@ double gguf_bits(const std::string& block) {
 }
 
 std::string gguf_type(const std::string& text) {
+    // "Q4_K - Medium" is one name; elsewhere spaces part words ("8B F16" is no BF16).
     std::string upper;
-    for (const char c : text) {
-        if (c != ' ') upper += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const bool beside =
+            text[i] == ' ' && ((i > 0 && text[i - 1] == '-') || (i + 1 < text.size() && text[i + 1] == '-'));
+        if (!beside) upper += static_cast<char>(std::toupper(static_cast<unsigned char>(text[i])));
     }
     const auto has = [&](const std::string& part) { return upper.find(part) != std::string::npos; };
     for (const std::string base : {"Q4_K", "Q5_K"}) {

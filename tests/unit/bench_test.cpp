@@ -166,7 +166,8 @@ TEST_CASE("results that beat the floor are refused and named", "[validate]") {
     CHECK(named(answer, "ITL")->refused.empty());
 }
 
-TEST_CASE("SGLang's lines take the measured concurrency, and several runs are several results", "[validate]") {
+TEST_CASE("SGLang's lines take the measured concurrency, and several runs are several results",
+          "[validate]") {
     const auto results = bench_results(std::string(kSglang) + kSglang, "two.jsonl");
     REQUIRE(results);
     REQUIRE(results->size() == 2);
@@ -273,6 +274,7 @@ TEST_CASE("a benchmark in a folder that lacks something is a note, not the end",
     const fs::path folder = fs::temp_directory_path() / "headroom-bench-folder";
     fs::create_directories(folder);
     std::ofstream(folder / "run.json") << kVllm;
+    std::ofstream(folder / "whole.json") << kTrtllm;
     const ValidateAnswer answer = compare({folder.string()}, bench_profiles());
     fs::remove_all(folder);
     REQUIRE(answer.notes.size() == 1);
