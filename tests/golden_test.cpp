@@ -1,37 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "check.h"
+#include "program.h"
 
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
-
-#include <sys/wait.h>
 
 namespace fs = std::filesystem;
 
 namespace {
-
-struct Outcome {
-    std::string text;
-    int exit_code = 0;
-};
-
-// stdout and stderr together, as a person sees them, run from the root of the source tree.
-Outcome run(const std::string& arguments) {
-    std::string command = "cd '" HEADROOM_SOURCE_DIR "' && NO_COLOR=1 '" HEADROOM_PROGRAM "' ";
-    command += arguments;
-    command += " 2>&1";
-    Outcome outcome;
-    FILE* pipe = popen(command.c_str(), "r");
-    REQUIRE(pipe != nullptr);
-    std::array<char, 4096> chunk{};
-    while (const std::size_t n = std::fread(chunk.data(), 1, chunk.size(), pipe))
-        outcome.text.append(chunk.data(), n);
-    const int status = pclose(pipe);
-    outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    return outcome;
-}
 
 // A transcript is commands ("$ headroom ..."), each followed by what it prints and, when it is not 0, "[exit
 // N]", up to the next command or, in a document, the end of the block; other lines are kept as they are.
@@ -49,7 +24,8 @@ int replay(const fs::path& file) {
         if (command || (prose && line.rfind("```", 0) == 0)) printed = false;
         if (!printed) actual += line + "\n";
         if (!command) continue;
-        const Outcome outcome = run(line.substr(std::string("$ headroom").size()));
+        const headroom::test::Outcome outcome =
+            headroom::test::run_program(line.substr(std::string("$ headroom").size()));
         actual += outcome.text;
         if (outcome.exit_code != 0) actual += "[exit " + std::to_string(outcome.exit_code) + "]\n";
         printed = true;

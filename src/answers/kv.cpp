@@ -30,7 +30,8 @@ ReplayCosts costs_of(const Question& q, const Shard& part, bool paged) {
     if (!paged) engine.time.paged_attention_cost = 0;
     ReplayCosts costs;
     costs.step = [&part, hardware = q.hardware, engine](double sequences, double live) {
-        return step_time(part, decode_batch(sequences, live / sequences), hardware, engine).time.expected;
+        return step_time(part, mixed_decode_batch(sequences, live / sequences), hardware, engine)
+            .time.expected;
     };
     costs.prefill = [&part, hardware = q.hardware, engine](double tokens) {
         return step_time(part, prefill_batch(1, tokens), hardware, engine).time.expected;

@@ -79,6 +79,11 @@ LimitsAnswer limits(const Question& q, const std::vector<std::int64_t>& contexts
         answer.results.push_back(
             {context, c.max_sequences, c.per_sequence, policy_limits(q, c, policies, context, longest)});
     }
+    for (std::size_t s = 0; s < part.stages.size(); ++s) {
+        const Ledger l = ledger(part, s, q.hardware, q.engine);
+        answer.stages.push_back(
+            {static_cast<int>(part.stages[s].layout.size()), l.weights, l.kv, growth(kv_of(part.stages[s]))});
+    }
     const double first = static_cast<double>(contexts.front());
     answer.needs = bytes_needed(q, q.deployment, first);
     answer.fits = answer.results.front().max_sequences >= 1;

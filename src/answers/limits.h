@@ -32,12 +32,21 @@ struct NearestFit {
     Bytes needs;
 };
 
+/// One GPU of a pipeline stage.
+struct StageShare {
+    int layers = 0;
+    Bytes weights;
+    Bytes kv;  ///< left for KV; below zero: missing
+    BytesPerToken kv_per_token;
+};
+
 struct LimitsAnswer {
     Question question;
     Capacity capacity;  ///< at the first context
     std::vector<Limit> results;
-    bool fits = true;  ///< one sequence of the first context fits
-    Bytes needs;       ///< per GPU, for one sequence of the first context: device bytes that would do
+    std::vector<StageShare> stages;  ///< in order; the tightest decides the capacity
+    bool fits = true;                ///< one sequence of the first context fits
+    Bytes needs;  ///< per GPU, for one sequence of the first context: device bytes that would do
     std::optional<NearestFit> nearest;  ///< when it does not fit
 };
 

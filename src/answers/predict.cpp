@@ -2,6 +2,7 @@
 #include "answers/predict.h"
 
 #include "memory/ledger.h"
+#include "ops/routing.h"
 
 #include <algorithm>
 #include <cmath>
@@ -50,6 +51,29 @@ StepTime prefill_time(const Shard& shard, double prompt, const Hardware& hardwar
     return sum;
 }
 
+TouchedExperts touched_experts(const Shard& shard, double tokens_per_rank) {
+    TouchedExperts sum;
+    double layers = 0;
+    for (const Model& part : shard.stages) {
+        const std::vector<int> counts = layers_per_kind(part);
+        for (std::size_t i = 0; i < part.kinds.size(); ++i) {
+            const auto* moe = std::get_if<MixtureOfExperts>(&part.kinds[i].feed_forward);
+            if (moe == nullptr) continue;
+            const auto hit = [&](const Routing& routing) {
+                return expert_traffic(routing, moe->local_experts, moe->experts, moe->top_k,
+                                      tokens_per_rank * shard.deployment.dp)
+                    .hit;
+            };
+            layers += counts[i];
+            sum.touched += counts[i] * hit(part.routing);
+            sum.uniform += counts[i] * hit({});
+            sum.held += counts[i] * moe->local_experts;
+        }
+    }
+    if (layers == 0) return {};
+    return {sum.touched / layers, sum.uniform / layers, sum.held / layers};
+}
+
 PredictAnswer predict(const Question& q, const std::vector<std::int64_t>& batches,
                       const std::vector<std::int64_t>& contexts, const std::vector<std::int64_t>& prompts) {
     PredictAnswer answer;
@@ -68,6 +92,7 @@ PredictAnswer predict(const Question& q, const std::vector<std::int64_t>& batche
                 const double rank = static_cast<double>(batch) / q.deployment.dp;
                 p.decode =
                     step_time(part, decode_batch(rank, static_cast<double>(context)), q.hardware, q.engine);
+                p.experts = touched_experts(part, rank);
                 p.prefill = prefill_time(part, static_cast<double>(prompt), q.hardware, q.engine);
                 p.prefill_chunks = chunks_of(static_cast<double>(prompt), q.engine);
                 p.weight_intensity = static_cast<double>(batch) * intensity;

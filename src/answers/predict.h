@@ -9,6 +9,13 @@
 
 namespace headroom {
 
+/// Experts of one layer and one GPU whose weights a step reads: means over the layers that have experts.
+struct TouchedExperts {
+    double touched = 0;
+    double uniform = 0;  ///< were the routing uniform
+    double held = 0;     ///< 0: the model has none
+};
+
 /// One decode step of a batch, and the prefill of one prompt.
 struct Prediction {
     std::int64_t batch = 1;    ///< sequences of the whole replica
@@ -19,6 +26,7 @@ struct Prediction {
     std::int64_t prefill_chunks = 1;
     double weight_intensity = 0;  ///< 2 P B over the bytes of P, FLOP per byte: the batch, at 16 bits
     std::int64_t batch_that_fits = 0;
+    TouchedExperts experts;  ///< by the decode step
 };
 
 struct PredictAnswer {
@@ -35,6 +43,8 @@ PredictAnswer predict(const Question& question, const std::vector<std::int64_t>&
 
 /// The prefill of one prompt, in chunks of the engine's token budget where it chunks.
 StepTime prefill_time(const Shard& shard, double prompt, const Hardware& hardware, const Engine& engine);
+
+TouchedExperts touched_experts(const Shard& shard, double tokens_per_rank);
 
 /// FLOP of the linear layers per byte of their weights at batch 1: 2 P over the bytes of P.
 double weight_intensity(const Model& model);

@@ -38,6 +38,10 @@ void add_subject_options(CLI::App& app, Subject& s) {
                    "matrix (default: as the config says)");
     app.add_option("--kv", s.kv,
                    "format of the KV cache: bf16 fp16 fp8 int8 (default: as the config says, else 16 bits)");
+    app.add_option(
+        "--routing", s.routing,
+        "how tokens choose experts: uniform, balanced, or power-law:ALPHA (0 to 2; published benchmarks use "
+        "1.01 and 1.2); the interval of a step's time reaches to uniform (default uniform)");
     app.add_option("--tp", s.tp, "tensor parallel degree, GPUs (default 1)");
     app.add_option("--pp", s.pp, "pipeline stages (default 1)");
     app.add_option("--ep", s.ep, "expert parallel degree, of the tp x dp GPUs (default 1)");
@@ -190,6 +194,16 @@ Model with_precision(Model model, const std::string& weights, const std::string&
     return model;
 }
 
+Routing parse_routing(const std::string& text, OptionFaults& faults) {
+    if (const auto routing = routing_of(text)) return *routing;
+    const std::vector<std::string> names{"uniform", "balanced", "power-law:1.2"};
+    faults.add("--routing",
+               fmt::format("\"{}\" is none of uniform, balanced, power-law:ALPHA with an ALPHA from 0 to {}",
+                           text, kLargestRoutingExponent),
+               text.rfind("power", 0) == 0 ? names.back() : did_you_mean(text, names));
+    return {};
+}
+
 void fill_echo(Question& q, const Subject& s) {
     q.echo = {s.model,
               s.hw,
@@ -216,6 +230,7 @@ Question load_question(const Subject& s, OptionFaults& faults) {
     } else {
         attempt([&] { q.model = with_precision(load_model(s.output, s.model), s.weights, s.kv, faults); });
     }
+    q.model.routing = parse_routing(s.routing, faults);
     attempt([&] { q.hardware = load_hardware(s.output, s.hw); });
     attempt([&] { q.engine = load_engine(s.output, s.engine); });
     const auto degree = [&](const char* option, const std::string& text) {

@@ -81,7 +81,8 @@ std::vector<Deployment> wanted_deployments(const Question& q, const Subject& s) 
 
 // "bf16,fp8,fp8/fp8": weights, and KV where it differs from --kv.
 std::vector<Variant> variants_of(const Options& o, const Question& q, OptionFaults& faults) {
-    const Model plain = load_model(o.subject.output, o.subject.model);
+    Model plain = load_model(o.subject.output, o.subject.model);
+    plain.routing = q.model.routing;
     const auto variant = [&](const std::string& weights, const Model& model) {
         return Variant{weights, to_string(kv_format(model)), model,
                        !(linear_format(plain) == linear_format(model))};

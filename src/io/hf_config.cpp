@@ -89,6 +89,21 @@ std::string name_of(const std::string& repository, const std::string& path) {
     return lower(file.stem() == "config" && !folder.empty() ? folder : file.stem().string());
 }
 
+// Embedding and reward models are published as the decoder alone ("MistralModel") or with another head. Names
+// such as GPT2LMHeadModel and ChatGLMModel have the usual one.
+bool makes_logits(JsonMap& root) {
+    const auto classes = root.maybe_texts({"architectures"}).value_or(std::vector<std::string>{});
+    const auto has_head = [](const std::string& name) {
+        if (name.find("LM") != std::string::npos) return true;
+        for (const std::string_view other :
+             {"Model", "ForSequenceClassification", "ForTokenClassification"}) {
+            if (name.size() > other.size() && name.substr(name.size() - other.size()) == other) return false;
+        }
+        return true;
+    };
+    return classes.empty() || std::any_of(classes.begin(), classes.end(), has_head);
+}
+
 void note_towers(JsonMap& root, std::vector<std::string>& notes) {
     for (const auto* key : {"vision_config", "visual", "img_processor", "mm_vision_tower", "audio_config",
                             "gen_vision_config", "vision_tower"}) {
@@ -100,10 +115,12 @@ void note_towers(JsonMap& root, std::vector<std::string>& notes) {
 }
 
 // Faults the keys that change the answer and were not understood; the rest is listed.
-void sort_unused(JsonMap& root, JsonMap& decoder, bool wrapped, std::vector<std::string>& unused_keys) {
+void sort_unused(JsonMap& root, JsonMap& decoder, bool wrapped, bool complete,
+                 std::vector<std::string>& unused_keys) {
     const std::vector<std::string> absent = decoder.absent();
     for (const JsonMap::Unused& u : root.unused()) {
         unused_keys.push_back(u.path);
+        if (root.faulted(u)) continue;  // its name was taken for a slip, or it is given twice
         // Of a wrapper only the decoder's own keys matter.
         if (wrapped && u.path.rfind(decoder.path_of(""), 0) != 0) continue;
         const std::string& key = u.member->key;
@@ -111,7 +128,7 @@ void sort_unused(JsonMap& root, JsonMap& decoder, bool wrapped, std::vector<std:
         const std::string meant = key_meant(key, absent);
         if (!meant.empty()) {
             root.fault(u, "unknown key", meant);
-        } else if (key_changes_the_answer(key)) {
+        } else if (complete && key_changes_the_answer(key)) {
             root.fault(u, "not understood for this model type, and its name says that it changes the answer");
         }
     }
@@ -141,7 +158,7 @@ ReadModel read_hf_config(const std::string& path, const std::string& text,
             did_you_mean(type, known_types()));
         faults.finish();
     }
-    HfReading reading{decoder, {}, {}};
+    HfReading reading{decoder, root, {}, {}};
     Model& m = reading.model;
     const std::string repository = repository_of(root, path);
     m.name = name_of(repository, path);
@@ -149,6 +166,7 @@ ReadModel read_hf_config(const std::string& path, const std::string& text,
     m.activation = activation_of(root, decoder, reading.notes);
     m.formats = uniform_formats({.element = m.activation});
     family->read(reading);
+    m.head = makes_logits(root);
     // transformers ties by the decoder's flag, wrappers often say it outside only.
     if (wrapped && !decoder.has("tie_word_embeddings"))
         m.tied_embeddings = root.flag({"tie_word_embeddings"}, m.tied_embeddings);
@@ -157,7 +175,7 @@ ReadModel read_hf_config(const std::string& path, const std::string& text,
     if (!faults.any()) read_quantization(root, decoder, extra_quantization, m, reading.notes);
     note_towers(root, reading.notes);
     ReadModel result;
-    sort_unused(root, decoder, wrapped, result.unused_keys);
+    sort_unused(root, decoder, wrapped, reading.complete, result.unused_keys);
     faults.finish();
     result.model = std::move(m);
     result.notes = std::move(reading.notes);
@@ -170,7 +188,9 @@ ReadModel read_model(const std::string& path, const Overrides& overrides) {
     if (fs::is_directory(given) && !fs::exists(file)) refuse(path, "", "the folder holds no config.json");
     const std::string text = read_file(file);
     const auto first = text.find_first_not_of(" \t\r\n\xef\xbb\xbf");
-    if (first == std::string::npos || text[first] != '{') {
+    const bool json = fs::path(file).extension() == ".json" ||
+                      (first != std::string::npos && (text[first] == '{' || text[first] == '['));
+    if (!json) {
         ReadModel result;
         result.model = read_model_yaml(file, text, overrides);
         return result;

@@ -43,7 +43,7 @@ void deepseek_v4(HfReading& r) {
     // The list may go on with the prediction layers.
     const auto ratios = r.config.maybe_counts({"compress_ratios"}).value_or(std::vector<std::int64_t>{});
     if (ratios.size() < static_cast<std::size_t>(layers)) {
-        r.config.fault("compress_ratios", fmt::format("{} entries for {} layers", ratios.size(), layers));
+        give_up(r, "compress_ratios", fmt::format("{} entries for {} layers", ratios.size(), layers));
         return;
     }
     const MixtureOfExperts moe = read_experts(r, {.router_bias = true});

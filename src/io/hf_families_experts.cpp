@@ -20,8 +20,9 @@ MixtureOfExperts read_experts(HfReading& r, const HfExperts& keys) {
     moe.shared_intermediate = shared * moe.intermediate;
     moe.router_bias = keys.router_bias;
     moe.gated = moe.shared_gated = keys.gated;
+    if (moe.experts > 100'000) r.config.fault("num_experts", "more experts than any model has");
     if (moe.top_k > moe.experts)
-        r.config.fault("num_experts_per_tok", fmt::format("{} of {} experts", moe.top_k, moe.experts));
+        r.config.consequence("num_experts_per_tok", fmt::format("{} of {} experts", moe.top_k, moe.experts));
     // How the choice is grouped and scaled changes no size.
     for (const auto* key : {"n_group", "topk_group", "num_expert_group", "moe_layer_freq"})
         if (r.config.raw(key) != nullptr) continue;
@@ -161,7 +162,8 @@ void minimax_m3(HfReading& r) {
         Indexer indexer;
         indexer.heads = static_cast<int>(s->count({"sparse_num_index_heads"}));
         indexer.dim = static_cast<int>(s->count({"sparse_index_dim"}));
-        indexer.top_k = static_cast<int>(s->count({"sparse_topk_blocks"}) * s->count({"sparse_block_size"}));
+        indexer.top_k = product(r, "sparse_attention_config", s->count({"sparse_topk_blocks"}),
+                                s->count({"sparse_block_size"}));
         indexer.key_bits = 16;
         indexer.weights = false;
         sparse.indexer = indexer;
@@ -179,7 +181,7 @@ void minimax_m3(HfReading& r) {
     r.config.ignore("first_k_dense_replace");
     if (moe_layers.size() != static_cast<std::size_t>(t.layers) ||
         sparse_layers.size() != moe_layers.size()) {
-        r.config.fault("moe_layer_freq", "one entry for each layer is needed, in sparse_attention_freq too");
+        give_up(r, "moe_layer_freq", "one entry for each layer is needed, in sparse_attention_freq too");
         return;
     }
     for (std::size_t i = 0; i < moe_layers.size(); ++i) {
@@ -230,7 +232,8 @@ void llama4(HfReading& r) {
     const auto every = r.config.count_or({"no_rope_layer_interval"}, 4, 1);
     const auto rope = r.config.maybe_counts({"no_rope_layers"}).value_or(std::vector<std::int64_t>{});
     if (!rope.empty() && rope.size() != static_cast<std::size_t>(t.layers))
-        r.config.fault("no_rope_layers", fmt::format("{} entries for {} layers", rope.size(), t.layers));
+        r.config.consequence("no_rope_layers",
+                             fmt::format("{} entries for {} layers", rope.size(), t.layers));
     for (int i = 0; i < t.layers; ++i) {
         const auto at = static_cast<std::size_t>(i);
         const bool local = at < rope.size() ? rope[at] != 0 : (i + 1) % every != 0;
@@ -282,7 +285,7 @@ void mimo_v2(HfReading& r) {
         r.config.maybe_counts({"hybrid_layer_pattern"}).value_or(std::vector<std::int64_t>{});
     const auto sparse = r.config.maybe_counts({"moe_layer_freq"}).value_or(std::vector<std::int64_t>{});
     if (pattern.size() != static_cast<std::size_t>(t.layers) || sparse.size() != pattern.size()) {
-        r.config.fault("hybrid_layer_pattern", "one entry for each layer is needed, in moe_layer_freq too");
+        give_up(r, "hybrid_layer_pattern", "one entry for each layer is needed, in moe_layer_freq too");
         return;
     }
     const MixtureOfExperts moe = read_experts(r, {.router_bias = true});
@@ -310,7 +313,7 @@ void step3(HfReading& r) {
         local.heads = static_cast<int>(other->count_or({"num_attention_heads"}, local.heads, 1));
         local.kv_heads = static_cast<int>(other->count_or({"num_attention_groups"}, local.kv_heads, 1));
     } else {
-        local.heads = t.heads * 3 / 2;
+        local.heads = product(r, "num_attention_heads", t.heads, 3) / 2;
         r.notes.emplace_back(
             "attention_other_setting is missing: local layers are taken to have 3/2 of the heads, as "
             "Step-3.5");

@@ -2,15 +2,20 @@
 // Gemma 3n and 4: per-layer embeddings, caches shared between layers, wider global heads.
 #include "io/hf_family.h"
 
+#include <algorithm>
 #include <array>
+
+#include <fmt/core.h>
 
 namespace headroom {
 namespace {
 
-// A second, narrow embedding for every layer, gated into it.
+// A second, narrow embedding for every layer, gated into it. Engines cut the table by vocabulary and the
+// projection by its outputs; the gates of a layer are on every GPU (vLLM, gemma3n.py).
 void add_per_layer_embedding(Model& m, std::int64_t vocabulary, std::int64_t width, int layers) {
-    m.extras.push_back({"per_layer_embedding", vocabulary, layers * width, Role::embedding, false});
-    m.extras.push_back({"per_layer_projection", layers * width, m.hidden, Role::ffn, true});
+    m.extras.push_back(
+        {"per_layer_embedding", vocabulary, layers * width, Role::embedding, false, Cut::rows});
+    m.extras.push_back({"per_layer_projection", layers * width, m.hidden, Role::ffn, true, Cut::rows});
     m.extras.push_back({"per_layer_projection_norm", width, 1, Role::norm, false});
 }
 
@@ -18,6 +23,21 @@ void add_per_layer_input(Layer& layer, std::int64_t hidden, std::int64_t width) 
     layer.extras.push_back({"per_layer_input_gate", width, hidden, Role::ffn, true});
     layer.extras.push_back({"per_layer_input_projection", hidden, width, Role::ffn, true});
     layer.extras.push_back({"per_layer_input_norm", hidden, 1, Role::norm, false});
+}
+
+// One width, or one for each layer.
+std::vector<std::int64_t> read_widths(HfReading& r, int layers) {
+    const auto count = static_cast<std::size_t>(layers);
+    const JsonValue* given = r.config.raw("intermediate_size");
+    if (given == nullptr || given->kind != JsonValue::Kind::list)
+        return std::vector<std::int64_t>(count, read_intermediate(r));
+    auto widths = r.config.maybe_counts({"intermediate_size"}).value_or(std::vector<std::int64_t>{});
+    const bool positive = std::all_of(widths.begin(), widths.end(), [](std::int64_t w) { return w > 0; });
+    if (widths.size() != count || !positive)
+        r.config.consequence("intermediate_size",
+                             fmt::format("{} layers need as many widths above 0", layers));
+    widths.resize(count, 1);
+    return widths;
 }
 
 void gemma3n(HfReading& r) {
@@ -28,30 +48,35 @@ void gemma3n(HfReading& r) {
     a.qk_norm = QkNorm::head;
     const auto window = r.config.count_or({"sliding_window"}, 512);
     const auto inputs = r.config.count_or({"altup_num_inputs"}, 4, 1);
+    // Engines compute the sparse activations densely; the others change no size.
+    for (const auto* key : {"activation_sparsity_pattern", "altup_active_idx", "altup_coef_clip",
+                            "altup_correct_scale", "altup_lr_multiplier"})
+        r.config.ignore(key);
     const auto rank = r.config.count_or({"laurel_rank"}, 64);
     const auto width = r.config.count_or({"hidden_size_per_layer_input"}, 256);
     const auto sharing = r.config.count_or({"num_kv_shared_layers"}, 0);
     add_per_layer_embedding(m, r.config.count_or({"vocab_size_per_layer_input"}, 262144), width, t.layers);
-    m.extras.push_back({"altup_projections", 2 * (inputs - 1) * h, h, Role::ffn, true});
+    m.extras.push_back({"altup_projections", 2 * (inputs - 1) * h, h, Role::ffn, true, Cut::rows});
     const auto types = read_layer_types(
         r, t.layers, [](int i) { return (i + 1) % 5 == 0 ? "full_attention" : "sliding_attention"; });
+    const auto widths = read_widths(r, t.layers);
     for (int i = 0; i < t.layers; ++i) {
         const bool local = types[static_cast<std::size_t>(i)] == "sliding_attention";
         a.window = local ? useful_window(m, window) : 0;
         a.shares_kv = i >= t.layers - sharing;
         Layer layer{.name = local ? "local" : "global",
                     .mixer = a,
-                    .feed_forward = DenseFeedForward{.intermediate = read_intermediate(r)},
+                    .feed_forward = DenseFeedForward{.intermediate = widths[static_cast<std::size_t>(i)]},
                     .norms = 4};
         if (a.shares_kv) {
             layer.name += "-sharing";
             // Published with keys, values and their norm, which are not used.
             layer.extras.push_back({"unused k_proj, v_proj", 2 * std::int64_t{a.kv_heads} * a.head_dim, h,
-                                    Role::attention, false});
+                                    Role::attention, false, Cut::rows});
             layer.extras.push_back({"unused k_norm", a.head_dim, 1, Role::norm, false});
         }
-        layer.extras.push_back({"laurel_left", rank, h, Role::ffn, true});
-        layer.extras.push_back({"laurel_right", h, rank, Role::ffn, true});
+        layer.extras.push_back({"laurel_left", rank, h, Role::ffn, true, Cut::rows});
+        layer.extras.push_back({"laurel_right", h, rank, Role::ffn, true, Cut::columns});
         layer.extras.push_back({"laurel_norm", h, 1, Role::norm, false});
         layer.extras.push_back({"altup_router", inputs, h, Role::router, true});
         layer.extras.push_back({"altup_scale, altup_router_norm", 2, h, Role::norm, false});

@@ -95,15 +95,15 @@ std::vector<std::string> nemotron_types(HfReading& r) {
     if (types.empty()) r.config.fault("layers_block_type", "missing, and hybrid_override_pattern too");
     const auto count = r.config.maybe_count({"num_hidden_layers"});
     if (count && *count != static_cast<std::int64_t>(types.size()))
-        r.config.fault("num_hidden_layers",
-                       fmt::format("{} layers, but the pattern has {}", *count, types.size()));
+        r.config.consequence("num_hidden_layers",
+                             fmt::format("{} layers, but the pattern has {}", *count, types.size()));
     return types;
 }
 
 StateSpace nemotron_mamba(HfReading& r) {
     StateSpace s;
     s.heads = static_cast<int>(r.config.count({"mamba_num_heads"}));
-    s.inner = s.heads * static_cast<int>(r.config.count({"mamba_head_dim"}));
+    s.inner = product(r, "mamba_num_heads", s.heads, r.config.count({"mamba_head_dim"}));
     s.state = static_cast<int>(r.config.count({"ssm_state_size"}));
     s.conv = static_cast<int>(r.config.count({"conv_kernel"}));
     s.groups = static_cast<int>(r.config.count({"n_groups"}));
@@ -159,7 +159,7 @@ void jamba(HfReading& r) {
     const HfTrunk t = read_trunk(r);
     const SoftmaxAttention a = grouped_attention(t);
     StateSpace s{.version = 1};
-    s.inner = static_cast<int>(r.config.count_or({"mamba_expand"}, 2) * r.model.hidden);
+    s.inner = product(r, "mamba_expand", r.config.count_or({"mamba_expand"}, 2, 1), r.model.hidden);
     s.state = static_cast<int>(r.config.count_or({"mamba_d_state"}, 16));
     s.conv = static_cast<int>(r.config.count_or({"mamba_d_conv"}, 4));
     s.dt_rank = static_cast<int>(r.config.count_or({"mamba_dt_rank"}, (r.model.hidden + 15) / 16));
@@ -193,7 +193,7 @@ void granite_hybrid(HfReading& r) {
     const bool bias = r.config.flag({"attention_bias"}, false);
     set_bias(a, bias, bias);
     StateSpace s;
-    s.inner = static_cast<int>(r.config.count_or({"mamba_expand"}, 2) * r.model.hidden);
+    s.inner = product(r, "mamba_expand", r.config.count_or({"mamba_expand"}, 2, 1), r.model.hidden);
     s.state = static_cast<int>(r.config.count_or({"mamba_d_state"}, 256));
     s.conv = static_cast<int>(r.config.count_or({"mamba_d_conv"}, 4));
     s.heads = static_cast<int>(r.config.count_or({"mamba_n_heads"}, 128));
@@ -238,7 +238,7 @@ void minimax_text(HfReading& r) {
     const auto types =
         r.config.maybe_counts({"attn_type_list", "layer_types"}).value_or(std::vector<std::int64_t>{});
     if (types.size() != static_cast<std::size_t>(t.layers)) {
-        r.config.fault("attn_type_list", fmt::format("{} entries for {} layers", types.size(), t.layers));
+        give_up(r, "attn_type_list", fmt::format("{} entries for {} layers", types.size(), t.layers));
         return;
     }
     for (const auto* key : {"layernorm_full_attention_alpha", "layernorm_full_attention_beta",
@@ -290,7 +290,12 @@ void lfm2(HfReading& r) {
         r.config.fault("conv_bias", "biases of the convolution are not understood");
     std::int64_t inner = r.config.count({"block_ff_dim", "intermediate_size"});
     if (r.config.flag({"block_auto_adjust_ff_dim"}, true)) {
-        const double factor = r.config.maybe_number({"block_ffn_dim_multiplier"}).value_or(1.0);
+        double factor = r.config.maybe_number({"block_ffn_dim_multiplier"}).value_or(1.0);
+        if (!(factor > 0 && factor <= 1000)) {
+            r.config.fault("block_ffn_dim_multiplier",
+                           fmt::format("{} is out of range; above 0 to 1000", factor));
+            factor = 1;
+        }
         const auto unit = r.config.count_or({"block_multiple_of"}, 256, 1);
         const std::int64_t two_thirds = 2 * inner / 3;
         inner = static_cast<std::int64_t>(factor * static_cast<double>(two_thirds));

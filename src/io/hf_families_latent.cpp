@@ -18,7 +18,7 @@ LatentAttention read_latent(HfReading& r, int heads) {
     a.rope_dim = static_cast<int>(r.config.count({"qk_rope_head_dim"}));
     const auto width = r.config.count_or({"qk_head_dim"}, a.nope_dim + a.rope_dim);
     if (width != a.nope_dim + a.rope_dim)
-        r.config.fault("qk_head_dim", fmt::format("{} is not {} + {}", width, a.nope_dim, a.rope_dim));
+        r.config.consequence("qk_head_dim", fmt::format("{} is not {} + {}", width, a.nope_dim, a.rope_dim));
     a.value_dim = static_cast<int>(r.config.count_or({"v_head_dim"}, a.nope_dim));
     a.bias = r.config.flag({"attention_bias"}, false);
     // One latent is cached for all heads, whatever these say.
@@ -59,6 +59,26 @@ void deepseek_v3(HfReading& r) {
     add_deepseek_layers(r, layers, {read_latent(r, heads)});
 }
 
+// Given in full, or by a period: beyond the first layers every `index_topk_freq`-th chooses, the others
+// share.
+std::vector<std::string> read_indexer_types(HfReading& r, int layers) {
+    auto types = r.config.maybe_texts({"indexer_types"}).value_or(std::vector<std::string>{});
+    const auto period = r.config.count_or({"index_topk_freq"}, 1, 1);
+    const auto offset = r.config.maybe_count({"index_skip_topk_offset"});
+    for (const auto* key : {"layer_types", "index_topk_pattern", "index_share_for_mtp_iteration"}) {
+        if (!types.empty()) r.config.ignore(key);
+    }
+    if (!types.empty() && types.size() != static_cast<std::size_t>(layers))
+        r.config.consequence("indexer_types", fmt::format("{} entries for {} layers", types.size(), layers));
+    if (!types.empty() || period == 1) return types;
+    if (!offset) r.config.fault("index_topk_freq", "needs index_skip_topk_offset or indexer_types beside it");
+    for (std::int64_t i = 0; i < layers; ++i) {
+        const bool full = std::max<std::int64_t>(i - offset.value_or(0) + 1, 0) % period == 0;
+        types.emplace_back(full ? "full" : "shared");
+    }
+    return types;
+}
+
 // V3.2 and GLM-5: an indexer chooses what the latent attention reads. GLM-5.2 lets several layers share a
 // choice: the sharing ones have no indexer of their own.
 void deepseek_v32(HfReading& r) {
@@ -71,11 +91,7 @@ void deepseek_v32(HfReading& r) {
     indexer.top_k = static_cast<int>(r.config.count({"index_topk"}));
     indexer.query_inputs = a.q_rank;
     a.indexer = indexer;
-    const auto types = r.config.maybe_texts({"indexer_types"}).value_or(std::vector<std::string>{});
-    for (const auto* key : {"layer_types", "index_topk_freq", "index_skip_topk_offset", "index_topk_pattern",
-                            "index_share_for_mtp_iteration"}) {
-        if (!types.empty()) r.config.ignore(key);
-    }
+    const auto types = read_indexer_types(r, layers);
     std::vector<LatentAttention> mixers(1, a);
     for (std::size_t i = 0; i < types.size(); ++i) {
         if (types[i] == "shared")
@@ -109,6 +125,7 @@ void kimi_linear(HfReading& r) {
     auto linear = r.config.map("linear_attn_config");
     if (!linear) {
         r.config.fault("linear_attn_config", "missing");
+        r.complete = false;
         return;
     }
     LinearAttention delta{.kind = LinearKind::kimi_delta};
@@ -133,7 +150,9 @@ void kimi_linear(HfReading& r) {
     };
     for (int i = 0; i < layers; ++i) {
         if (in(full_layers, i) == in(delta_layers, i)) {
-            linear->fault("full_attn_layers", fmt::format("layer {} must be in one of the two lists", i + 1));
+            linear->consequence("full_attn_layers",
+                                fmt::format("layer {} must be in one of the two lists", i + 1));
+            r.complete = false;
             return;
         }
         const bool is_full = in(full_layers, i);

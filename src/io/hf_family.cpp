@@ -43,11 +43,11 @@ HfTrunk read_trunk(HfReading& r, const HfDefaults& d) {
     t.head_dim =
         static_cast<int>(r.config.count_or({"head_dim", "attention_head_dim", "kv_channels"}, quotient, 1));
     if (t.head_dim == 0)
-        r.config.fault("num_attention_heads",
-                       fmt::format("{} heads are more than the width {}", t.heads, r.model.hidden));
+        r.config.consequence("num_attention_heads",
+                             fmt::format("{} heads are more than the width {}", t.heads, r.model.hidden));
     if (t.kv_heads > 0 && t.heads % t.kv_heads != 0) {
-        r.config.fault("num_key_value_heads",
-                       fmt::format("{} key-value heads do not divide {} heads", t.kv_heads, t.heads));
+        r.config.consequence("num_key_value_heads",
+                             fmt::format("{} key-value heads do not divide {} heads", t.kv_heads, t.heads));
     }
     return t;
 }
@@ -80,7 +80,7 @@ std::vector<std::string> read_layer_types(HfReading& r, int layers,
         for (int i = 0; i < layers; ++i) types.push_back(otherwise(i));
     }
     if (types.size() != static_cast<std::size_t>(layers)) {
-        r.config.fault("layer_types", fmt::format("{} entries for {} layers", types.size(), layers));
+        r.config.consequence("layer_types", fmt::format("{} entries for {} layers", types.size(), layers));
         types.resize(static_cast<std::size_t>(layers), types.back());
     }
     return types;
@@ -111,8 +111,20 @@ void add_layers(Model& model, int count, const Layer& layer) {
 }
 
 std::vector<std::span<const HfFamily>> hf_families() {
-    return {hf_dense_families(),  hf_early_families(), hf_expert_families(),    hf_latent_families(),
-            hf_hybrid_families(), hf_gemma_families(), hf_compressed_families()};
+    return {hf_dense_families(),  hf_early_families(), hf_expert_families(),     hf_latent_families(),
+            hf_hybrid_families(), hf_gemma_families(), hf_compressed_families(), hf_tied_families()};
+}
+
+int product(HfReading& r, std::string_view key, std::int64_t a, std::int64_t b) {
+    constexpr std::int64_t most = 1'000'000'000;
+    if (a <= 0 || b <= most / a) return static_cast<int>(a * b);
+    r.config.fault(key, fmt::format("{} x {} is more than any model has", a, b));
+    return 1;
+}
+
+void give_up(HfReading& r, std::string_view key, std::string message) {
+    r.config.consequence(key, std::move(message));
+    r.complete = false;
 }
 
 std::int64_t useful_window(const Model& model, std::int64_t window) {

@@ -15,8 +15,10 @@ namespace headroom {
 /// What a family's reader works on: the mapping that describes the decoder, and the model to fill.
 struct HfReading {
     JsonMap config;
-    Model model;
-    std::vector<std::string> notes;
+    JsonMap root;  ///< of the file, where the decoder's mapping is nested
+    Model model{};
+    std::vector<std::string> notes{};
+    bool complete = true;  ///< false: given up early, so keys that were not asked for mean nothing
 };
 
 /// What transformers assumes where a config says nothing; 0: it must be said.
@@ -61,6 +63,12 @@ void add_layer(Model& model, const Layer& layer);
 void add_layers(Model& model, int count, const Layer& layer);
 
 /// A window that is no shorter than the context is none.
+/// a * b as an int; too large a product is a fault of `key`.
+int product(HfReading& r, std::string_view key, std::int64_t a, std::int64_t b);
+
+/// Faults `key` with a list's length and ends the reading: what follows would follow from it.
+void give_up(HfReading& r, std::string_view key, std::string message);
+
 std::int64_t useful_window(const Model& model, std::int64_t window);
 
 /// How a family says what its experts are.
@@ -93,6 +101,7 @@ std::span<const HfFamily> hf_latent_families();
 std::span<const HfFamily> hf_hybrid_families();
 std::span<const HfFamily> hf_gemma_families();
 std::span<const HfFamily> hf_compressed_families();
+std::span<const HfFamily> hf_tied_families();
 
 /// All of them.
 std::vector<std::span<const HfFamily>> hf_families();

@@ -11,15 +11,8 @@ constexpr std::array kRefusals{
     HfRefusal{"bart", "encoder-decoder models are not modelled, only decoders"},
     HfRefusal{"whisper", "encoder-decoder models are not modelled, only decoders"},
     HfRefusal{"bert", "an encoder generates no tokens; only decoders are modelled"},
-    HfRefusal{"mllama",
-              "its cross-attention layers read the cache of an image, which requests do not describe"},
-    HfRefusal{"mllama_text_model",
-              "its cross-attention layers read the cache of an image, which requests do not describe"},
     HfRefusal{"rwkv", "RWKV's time mixing is none of the attention kinds that are modelled"},
     HfRefusal{"rwkv5", "RWKV's time mixing is none of the attention kinds that are modelled"},
-    HfRefusal{"zamba2",
-              "its attention blocks share weights between layers and read twice the model width, which is "
-              "not modelled"},
 };
 
 }  // namespace

@@ -147,6 +147,7 @@ class Handler : public nlohmann::json_sax<nlohmann::json> {
             const auto colon = message.find(": ", from);
             if (colon != std::string::npos) message = message.substr(colon + 2);
         }
+        if (message.rfind("[json.", 0) == 0) message = message.substr(message.find("] ") + 2);
         faults_.add(place.line, place.column, "", "not valid JSON: " + message);
         return false;
     }

@@ -40,7 +40,7 @@ std::string_view kind_name(JsonValue::Kind kind) {
         case JsonValue::Kind::map:
             return "a mapping";
         case JsonValue::Kind::not_finite:
-            return "not a finite number";
+            return "NaN or Infinity";
     }
     return "";
 }
@@ -105,7 +105,12 @@ std::int64_t JsonMap::count(Names names, std::int64_t low) {
     for (const std::string_view name : names) {
         if (meant.empty()) meant = did_you_mean(name, given);
     }
-    fault(*names.begin(), find(*names.begin()) == nullptr ? "missing" : "is null", std::move(meant));
+    const std::string key(*names.begin());
+    const std::string what = find(key) == nullptr ? "missing" : "is null";
+    if (const JsonMember* slip = find(meant); !meant.empty() && slip != nullptr)
+        state_->faults->add(slip->line, slip->column, path_of(key), what, meant);
+    else
+        fault(key, what);
     return low;
 }
 
@@ -173,11 +178,11 @@ std::optional<std::vector<std::int64_t>> JsonMap::maybe_counts(Names names) {
     std::vector<std::int64_t> counts;
     bool right = member->value.kind == JsonValue::Kind::list;
     for (const JsonValue& item : member->value.items) {
-        right = right && item.whole.has_value();
-        counts.push_back(item.whole.value_or(0));
+        right = right && item.whole.has_value() && std::abs(*item.whole) <= kMost;
+        counts.push_back(right ? *item.whole : 0);
     }
     if (right) return counts;
-    fault(member->key, "a list of whole numbers is needed");
+    fault(member->key, fmt::format("a list of whole numbers up to {} is needed", kMost));
     return std::nullopt;
 }
 
@@ -222,6 +227,14 @@ void JsonMap::fault(std::string_view key, std::string message, std::string sugge
 void JsonMap::fault(const Unused& unused, std::string message, std::string suggestion) {
     state_->faults->add(unused.member->line, unused.member->column, unused.path, std::move(message),
                         std::move(suggestion));
+}
+
+void JsonMap::consequence(std::string_view key, std::string message) {
+    if (!any_fault()) fault(key, std::move(message));
+}
+
+bool JsonMap::faulted(const Unused& unused) const {
+    return state_->faults->at(unused.member->line, unused.member->column);
 }
 
 bool JsonMap::any_fault() const { return state_->faults->any(); }

@@ -72,6 +72,8 @@ class JsonMap {
     const std::vector<JsonMember>& members();
 
     void fault(std::string_view key, std::string message, std::string suggestion = "");
+    /// A fault that may only follow from others: told when there are none yet.
+    void consequence(std::string_view key, std::string message);
     bool any_fault() const;
 
     struct Unused {
@@ -81,6 +83,7 @@ class JsonMap {
     /// Keys that were not asked for; of a map that was entered, those below it.
     std::vector<Unused> unused() const;
     void fault(const Unused& unused, std::string message, std::string suggestion = "");
+    bool faulted(const Unused& unused) const;
     /// Keys that were asked for and are not there.
     std::vector<std::string> absent() const;
     std::string path_of(std::string_view key) const;

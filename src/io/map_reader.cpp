@@ -13,6 +13,11 @@ void Faults::add(int line, int column, std::string key, std::string message, std
     found_.push_back({{file_, line, column}, std::move(key), std::move(message), std::move(suggestion)});
 }
 
+bool Faults::at(int line, int column) const {
+    return std::any_of(found_.begin(), found_.end(),
+                       [&](const Diagnostic& d) { return d.where.line == line && d.where.column == column; });
+}
+
 void Faults::finish() const {
     if (!any()) return;
     std::vector<Diagnostic> sorted = found_;

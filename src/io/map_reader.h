@@ -33,6 +33,8 @@ class Faults {
 
     void add(int line, int column, std::string key, std::string message, std::string suggestion = "");
     bool any() const { return !found_.empty(); }
+    /// Whether something at this place was faulted already.
+    bool at(int line, int column) const;
     const std::string& file() const { return file_; }
     /// Throws InputError when any fault was added.
     void finish() const;

@@ -25,6 +25,9 @@ inline constexpr std::array kQkNorms{std::pair{QkNorm::none, std::string_view("n
 inline constexpr std::array kOutputGates{std::pair{OutputGate::none, std::string_view("none")},
                                          std::pair{OutputGate::head, std::string_view("head")},
                                          std::pair{OutputGate::element, std::string_view("element")}};
+inline constexpr std::array kCuts{std::pair{Cut::none, std::string_view("none")},
+                                  std::pair{Cut::rows, std::string_view("rows")},
+                                  std::pair{Cut::columns, std::string_view("columns")}};
 inline constexpr std::array kLinearKinds{
     std::pair{LinearKind::gated_delta, std::string_view("gated_delta")},
     std::pair{LinearKind::kimi_delta, std::string_view("kimi_delta")},
@@ -70,6 +73,8 @@ void fields(Archive& f, const SoftmaxAttention*) {
     f.flag("sinks", &SoftmaxAttention::sinks);
     f.flag("value_is_key", &SoftmaxAttention::value_is_key);
     f.flag("shares_kv", &SoftmaxAttention::shares_kv);
+    f.optional("inputs", &SoftmaxAttention::inputs);
+    f.optional("memory", &SoftmaxAttention::memory);
     f.group("indexer", &SoftmaxAttention::indexer);
 }
 
@@ -159,6 +164,7 @@ void fields(Archive& f, const ExtraTensor*) {
     f.optional("columns", &ExtraTensor::columns);
     f.choice("role", &ExtraTensor::role, kRoles);
     f.flag("multiplied", &ExtraTensor::multiplied);
+    f.choice("cut", &ExtraTensor::cut, kCuts);
 }
 
 }  // namespace headroom

@@ -135,6 +135,7 @@ Layer read_kind(const std::string& name, MapReader& map, const Formats& formats)
         map.fault("attention",
                   fmt::format("{} key-value heads do not divide {} heads", a->kv_heads, a->heads));
     layer.norms = static_cast<int>(map.count("norms", 0, 16, layer.norms));
+    layer.copies = static_cast<int>(map.count("copies", 0, 10'000, layer.copies));
     layer.extras = read_extras(map);
     layer.formats = read_formats(map, formats);
     map.done();
@@ -181,6 +182,7 @@ Model read_model_yaml(const std::string& origin, const std::string& text, const 
     m.vocabulary = root.count("vocabulary", 1, kMost);
     m.max_context = root.count("max_context", 0, kMost, 0);
     m.tied_embeddings = root.flag("tied_embeddings", false);
+    m.head = root.flag("head", true);
     m.head_bias = root.flag("head_bias", false);
     m.norm = root.choice<NormKind>("norm", kNormKinds, m.norm);
     m.final_norm = root.flag("final_norm", true);

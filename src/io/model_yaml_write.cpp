@@ -149,6 +149,7 @@ std::string write_kind(const Layer& layer) {
     text += write_variant("attention", layer.mixer, kMixerNames);
     text += write_variant("feed_forward", layer.feed_forward, kFeedForwardNames);
     if (layer.norms != Layer{}.norms) text += fmt::format("    norms: {}\n", layer.norms);
+    if (layer.copies != 0) text += fmt::format("    copies: {}\n", layer.copies);
     text += write_extras(layer.extras, 4);
     if (layer.formats) text += write_formats(*layer.formats, 4);
     return text;
@@ -187,6 +188,7 @@ std::string write_model_yaml(const Model& m) {
     text += fmt::format("vocabulary: {}\n", m.vocabulary);
     if (m.max_context != 0) text += fmt::format("max_context: {}\n", m.max_context);
     text += fmt::format("tied_embeddings: {}\n", m.tied_embeddings);
+    if (!m.head) text += "head: false\n";
     if (m.head_bias) text += "head_bias: true\n";
     for (const auto& [kind, name] : kNormKinds) {
         if (kind == m.norm && kind != standard.norm) text += fmt::format("norm: {}\n", name);

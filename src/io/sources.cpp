@@ -2,6 +2,7 @@
 #include "io/map_reader.h"
 
 #include <array>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -32,6 +33,9 @@ std::string read_file(const std::string& path) {
     if (!in) refuse(path, "", "cannot be read");
     std::ostringstream text;
     text << in.rdbuf();
+    // A folder opens, and fails only when it is read.
+    std::error_code ignored;
+    if (std::filesystem::is_directory(path, ignored)) refuse(path, "", "is a folder, not a file");
     return text.str();
 }
 

@@ -11,6 +11,12 @@ namespace {
 
 std::int64_t whole(double bytes) { return static_cast<std::int64_t>(std::llround(bytes)); }
 
+// Tokens that attention still sees.
+std::int64_t live_tokens(const PageGroup& g, std::int64_t tokens) {
+    if (g.window == 0 || tokens <= g.window) return tokens;
+    return g.chunked ? (tokens - 1) % g.window + 1 : g.window;
+}
+
 }  // namespace
 
 PageLayout page_layout(const ModelKv& kv, std::int64_t block) {
@@ -23,7 +29,7 @@ PageLayout page_layout(const ModelKv& kv, std::int64_t block) {
         fewest = fewest == 0 ? part.layers : std::min(fewest, part.layers);
         most = std::max(most, part.layers);
         per_token = std::max(per_token, whole(part.law.per_token.base()));
-        per_sequence = std::max(per_sequence, whole(part.law.per_sequence.base()));
+        if (!part.law.memory) per_sequence = std::max(per_sequence, whole(part.law.per_sequence.base()));
     }
     layout.layers = 4 * most < 5 * fewest ? most : fewest;
     if (layout.layers == 0) return layout;
@@ -31,8 +37,11 @@ PageLayout page_layout(const ModelKv& kv, std::int64_t block) {
         layout.block = blocks_for(blocks_for(per_sequence, per_token), 16) * 16;
     layout.page = layout.layers * std::max(layout.block * per_token, per_token > 0 ? 0 : per_sequence);
     for (const KvLayers& part : kv) {
-        const PageGroup of{0, part.law.cap, whole(part.law.per_token.base()),
-                           whole(part.law.per_sequence.base())};
+        PageGroup of{
+            0, part.law.cap,    whole(part.law.per_token.base()), whole(part.law.per_sequence.base()),
+            0, part.law.chunked};
+        of.block = layout.block;
+        if (of.token > 0 && per_token % of.token == 0) of.block *= per_token / of.token;
         if (part.layers == 0 || (of.token == 0 && of.state == 0)) continue;
         for (int left = part.layers; left > 0; left -= layout.layers) {
             layout.groups.push_back(of);
@@ -40,6 +49,11 @@ PageLayout page_layout(const ModelKv& kv, std::int64_t block) {
         }
     }
     return layout;
+}
+
+std::int64_t fixed_pages(const PageLayout& layout, const PageGroup& group) {
+    return std::max<std::int64_t>(
+        1, blocks_for(layout.layers * group.state, std::max<std::int64_t>(1, layout.page)));
 }
 
 GroupedAllocator::GroupedAllocator(std::int64_t region_bytes, PageLayout layout, bool keep)
@@ -51,26 +65,29 @@ GroupedAllocator::GroupedAllocator(std::int64_t region_bytes, PageLayout layout,
 // The first page that is still needed, while the window ends with the newest token.
 std::int64_t GroupedAllocator::first_needed(const PageGroup& g, std::int64_t tokens) const {
     if (keep_ || g.window == 0) return 0;
-    return std::max<std::int64_t>(0, tokens - g.window) / layout_.block;
+    if (g.chunked) return std::max<std::int64_t>(0, tokens - 1) / g.window * g.window / g.block;
+    return std::max<std::int64_t>(0, tokens - g.window) / g.block;
 }
 
 std::int64_t GroupedAllocator::pages_for(const PageGroup& g, std::int64_t tokens) const {
-    if (g.token == 0) return 1;
-    return blocks_for(tokens, layout_.block) - first_needed(g, tokens);
+    if (g.token == 0) return fixed_pages(layout_, g);
+    return blocks_for(tokens, g.block) - first_needed(g, tokens);
 }
 
 std::int64_t GroupedAllocator::live_bytes(std::int64_t tokens) const {
     std::int64_t bytes = 0;
     for (const PageGroup& g : layout_.groups) {
-        const std::int64_t seen = g.window > 0 ? std::min(tokens, g.window) : tokens;
-        bytes += g.layers * (seen * g.token + g.state);
+        bytes += g.layers * (live_tokens(g, tokens) * g.token + g.state);
     }
     return bytes;
 }
 
 bool GroupedAllocator::never(const Demand& d) const {
     std::int64_t most = 0;
-    for (const PageGroup& g : layout_.groups) most += pages_for(g, d.final_tokens) + (g.window > 0 ? 1 : 0);
+    for (const PageGroup& g : layout_.groups) {
+        const std::int64_t fullest = g.chunked ? std::min(d.final_tokens, g.window) : d.final_tokens;
+        most += pages_for(g, fullest) + (g.window > 0 ? 1 : 0);
+    }
     return most > pages_;
 }
 
@@ -99,15 +116,20 @@ bool GroupedAllocator::admit(int slot, const Demand& demand) {
 
 bool GroupedAllocator::grow(int slot) {
     Sequence& s = sequences_[static_cast<std::size_t>(slot)];
-    const auto growing = std::count_if(layout_.groups.begin(), layout_.groups.end(),
-                                       [](const PageGroup& g) { return g.token > 0; });
-    if (growing > static_cast<std::ptrdiff_t>(free_.size())) return false;
+    const std::int64_t room = s.room + layout_.block;
+    const auto full = [&](std::size_t i) {
+        const PageGroup& g = layout_.groups[i];
+        return g.token > 0 && static_cast<std::int64_t>(s.groups[i].held.size()) * g.block < room;
+    };
+    std::size_t growing = 0;
+    for (std::size_t i = 0; i < layout_.groups.size(); ++i) growing += full(i) ? 1 : 0;
+    if (growing > free_.size()) return false;
     for (std::size_t i = 0; i < layout_.groups.size(); ++i) {
-        if (layout_.groups[i].token == 0) continue;
+        if (!full(i)) continue;
         s.groups[i].held.push_back(free_.back());
         free_.pop_back();
     }
-    s.room += layout_.block;
+    s.room = room;
     return true;
 }
 
@@ -116,7 +138,7 @@ void GroupedAllocator::wrote(int slot, std::int64_t tokens) {
     for (std::size_t i = 0; i < layout_.groups.size(); ++i) {
         const PageGroup& g = layout_.groups[i];
         if (g.token == 0) continue;
-        if (g.window == 0 || tokens <= g.window) used_ += g.layers * g.token;
+        used_ += g.layers * g.token * (live_tokens(g, tokens) - live_tokens(g, tokens - 1));
         Pages& pages = s.groups[i];
         for (const auto needed = static_cast<std::size_t>(first_needed(g, tokens)); pages.freed < needed;) {
             free_.push_back(pages.held[pages.freed++]);

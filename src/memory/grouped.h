@@ -14,6 +14,8 @@ struct PageGroup {
     std::int64_t window = 0;  ///< tokens that are still needed; 0: all
     std::int64_t token = 0;   ///< bytes that one layer keeps per token; 0: a state
     std::int64_t state = 0;   ///< bytes that one layer keeps per sequence
+    std::int64_t block = 0;   ///< tokens of a page of this group
+    bool chunked = false;     ///< `window` is a chunk: at its end all of it falls out at once
 };
 
 /// How a model's layers are dealt out to groups of equally many layers, whose pages are all of one size and
@@ -21,14 +23,18 @@ struct PageGroup {
 struct PageLayout {
     std::vector<PageGroup> groups;
     int layers = 0;          ///< of a group, padding included
-    std::int64_t block = 0;  ///< tokens of a page
+    std::int64_t block = 0;  ///< tokens of a page of the kind that keeps most per token
     std::int64_t page = 0;   ///< bytes
 };
 
 /// The groups of a model: as many layers as the rarest kind has (the commonest, when they differ by less than
 /// a quarter), the last group of a kind padded. A state must fit into a page, so the block grows in steps
-/// of 16 until it does.
+/// of 16 until it does. Kinds that keep less per token have more tokens in a page, where that divides evenly.
 PageLayout page_layout(const ModelKv& kv, std::int64_t block);
+
+/// Pages of a group that does not grow: one for a state, which the block was made to fit; more for an image's
+/// tokens.
+std::int64_t fixed_pages(const PageLayout& layout, const PageGroup& group);
 
 /// Pages for hybrid models; the unit of its usage is bytes. Window layers free pages that fell out of the
 /// window, or keep them (`keep`: an engine without that feature). Padding, and tokens behind the window in

@@ -27,8 +27,10 @@ double widest_feed_forward(const Model& part) {
 Bytes activation_peak(const Shard& shard, std::size_t stage, const Engine& engine) {
     if (engine.memory.activation_peak) return engine.memory.activation_peak->value;
     const Model& part = shard.stages[stage];
-    const double logits = engine.memory.logits_copies.value * engine.scheduler.max_sequences.value *
-                          static_cast<double>(shard.vocabulary) * 4;
+    const double logits = !part.head
+                              ? 0
+                              : engine.memory.logits_copies.value * engine.scheduler.max_sequences.value *
+                                    static_cast<double>(shard.vocabulary) * 4;
     const double width = 2 * static_cast<double>(part.hidden) + 2 * widest_feed_forward(part);
     return Bytes(logits +
                  engine.memory.token_factor.value * engine.scheduler.max_batched_tokens.value * width * 2);
@@ -46,15 +48,16 @@ Bytes runtime_bytes(const Engine& engine, const Hardware& hardware, int tp) {
 
 double whole_blocks(double tokens, double block) { return std::ceil(tokens / block) * block; }
 
-/// Tokens whose blocks a layer with this window holds while a sequence of `context` tokens runs.
-double held_tokens(std::int64_t window, const Engine& engine, double context) {
+/// Tokens whose blocks a layer with this window or chunk holds while a sequence of `context` tokens runs.
+double held_tokens(std::int64_t window, bool chunked, double block, const Engine& engine, double context) {
     if (window == 0) return context;
     const double cap = static_cast<double>(window);
     if (!engine.memory.window_admission) return std::min(context, cap);
-    // The window before a chunk, the chunk, and one block since a window seldom starts at a block's edge.
-    const double block = engine.memory.block_tokens.value;
-    const double reach = cap - 1 + engine.scheduler.max_batched_tokens.value;
-    return whole_blocks(std::min(reach, context), block) + block;
+    const double step = engine.scheduler.max_batched_tokens.value;
+    // Chunked local attention: its own chunk and the tokens of a step; chunks start at a block's edge.
+    if (chunked) return whole_blocks(std::min(cap + step, context), block);
+    // The window before a step's tokens, these, and one block since a window seldom starts at a block's edge.
+    return whole_blocks(std::min(cap - 1 + step, context), block) + block;
 }
 
 /// Bytes that one token adds while no window is full.
@@ -80,7 +83,7 @@ PageLayout engine_layout(const ModelKv& kv, const Engine& engine) {
     if (engine.memory.window_admission && mixed_layers(kv)) return page_layout(kv, block);
     PageLayout one;
     one.block = block;
-    one.groups.push_back({});
+    one.groups.push_back({.block = block});
     const Bytes page = Tokens(static_cast<double>(block)) * (mixed_layers(kv) ? growth(kv) : all_tokens(kv));
     one.page = static_cast<std::int64_t>(page.base());
     return one;
@@ -109,15 +112,17 @@ Bytes admitted_bytes(const ModelKv& kv, const Engine& engine, double context) {
     if (engine.memory.window_admission && mixed_layers(kv)) {
         const PageLayout layout = engine_layout(kv, engine);
         for (const PageGroup& group : layout.groups) {
-            const double tokens = held_tokens(group.window, engine, context);
-            const double pages = group.token > 0 ? std::ceil(tokens / static_cast<double>(layout.block))
-                                                 : 1;  // a state is a page
+            const auto page_tokens = static_cast<double>(group.block);
+            const double tokens = held_tokens(group.window, group.chunked, page_tokens, engine, context);
+            const double pages = group.token > 0 ? std::ceil(tokens / page_tokens)
+                                                 : static_cast<double>(fixed_pages(layout, group));
             sum += pages * Bytes(static_cast<double>(layout.page));
         }
         return sum;
     }
     for (const KvLayers& part : kv) {
-        const double tokens = whole_blocks(held_tokens(part.law.cap, engine, context), block);
+        const double tokens =
+            whole_blocks(held_tokens(part.law.cap, part.law.chunked, block, engine, context), block);
         sum += part.layers * (Tokens(tokens) * part.law.per_token + part.law.per_sequence);
     }
     return sum;

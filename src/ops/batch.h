@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 namespace headroom {
@@ -14,6 +15,7 @@ struct SequenceGroup {
     double past = 0;
     bool samples =
         true;  ///< the last token's logits are needed (false for a prefill chunk that is not the last)
+    bool mixed = false;  ///< `past` is a mean: lengths are spread evenly from nothing to twice of it
 };
 
 /// What one GPU group of a replica works on in one step.
@@ -23,6 +25,13 @@ struct Batch {
 
 inline Batch decode_batch(double sequences, double context) {
     return {{{.sequences = sequences, .fresh = 1, .past = std::max(0.0, context - 1)}}};
+}
+
+/// The same for sequences of different lengths, `context` on average.
+inline Batch mixed_decode_batch(double sequences, double context) {
+    Batch batch = decode_batch(sequences, context);
+    batch.groups[0].mixed = true;
+    return batch;
 }
 
 inline Batch prefill_batch(double sequences, double prompt) {
@@ -54,6 +63,31 @@ constexpr double causal_pairs(double past, double fresh, double reach) {
     if (reach == 0 || past + fresh <= reach) return all;
     const double growing = std::max(0.0, reach - past);  // fresh tokens whose window is not yet full
     return growing * past + growing * (growing + 1) / 2 + (fresh - growing) * reach;
+}
+
+/// Query-key pairs of the first `n` tokens when each sees its own chunk of `chunk` tokens up to itself:
+/// whole chunks of chunk (chunk + 1) / 2, and the triangle of the last one.
+inline double chunk_pairs(double n, double chunk) {
+    const double whole = std::floor(n / chunk), rest = n - whole * chunk;
+    return (whole * chunk * (chunk + 1) + rest * (rest + 1)) / 2;
+}
+
+/// What the fresh tokens of one sequence read and attend to under chunked attention.
+struct ChunkReach {
+    double pairs = 0;  ///< query-key pairs
+    double read = 0;   ///< tokens of cache that any of them sees: from the start of the first one's chunk
+};
+
+inline ChunkReach chunk_reach(const SequenceGroup& g, double chunk) {
+    if (g.mixed && g.fresh <= chunk) {
+        // The mean of (x mod chunk) for x spread evenly from 0 to twice the context.
+        const double top = 2 * (g.past + g.fresh);
+        const double whole = std::floor(top / chunk), rest = top - whole * chunk;
+        const double seen = std::max(1.0, (whole * chunk * chunk + rest * rest) / 2 / top);
+        return {g.fresh * seen, std::max(seen, g.fresh)};
+    }
+    return {chunk_pairs(g.past + g.fresh, chunk) - chunk_pairs(g.past, chunk),
+            g.past + g.fresh - std::floor(g.past / chunk) * chunk};
 }
 
 }  // namespace headroom

@@ -2,7 +2,6 @@
 #include "ops/experts.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace headroom {
 namespace {
@@ -46,39 +45,7 @@ std::vector<Tensor> kind_tensors(const MixtureOfExperts& f, std::int64_t hidden)
     return all;
 }
 
-// Probability of each expert to be among a token's top_k: proportional to its popularity, none above 1 and
-// the sum top_k. Those that reach 1 are fixed there and the rest is dealt out again.
-std::vector<double> inclusion(std::size_t experts, double top_k, double skew) {
-    std::vector<double> weight(experts), p(experts);
-    for (std::size_t i = 0; i < experts; ++i) weight[i] = std::pow(static_cast<double>(i + 1), -skew);
-    double left = std::min(top_k, static_cast<double>(experts));
-    for (std::size_t certain = 0; certain < experts; ++certain) {
-        double sum = 0;
-        for (std::size_t i = certain; i < experts; ++i) sum += weight[i];
-        if (left * weight[certain] <= sum) {
-            for (std::size_t i = certain; i < experts; ++i) p[i] = left * weight[i] / sum;
-            break;
-        }
-        p[certain] = 1;
-        left -= 1;
-    }
-    return p;
-}
-
-double touched(double held, double experts, double top_k, double tokens, double skew) {
-    double sum = 0;
-    for (const double p : inclusion(static_cast<std::size_t>(experts), top_k, skew))
-        sum += 1 - std::pow(1 - p, tokens);
-    return held / experts * sum;
-}
-
 }  // namespace
-
-DistinctExperts distinct_experts(double held, double experts, double top_k, double tokens, double skew) {
-    if (experts < 1) return {};
-    return {touched(held, experts, top_k, tokens, 2 * skew), touched(held, experts, top_k, tokens, skew),
-            expected_experts(held, experts, top_k, tokens)};
-}
 
 std::vector<Tensor> tensors(const FeedForward& feed_forward, std::int64_t hidden) {
     return std::visit([&](const auto& kind) { return kind_tensors(kind, hidden); }, feed_forward);

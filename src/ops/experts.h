@@ -3,7 +3,6 @@
 
 #include "ops/tensor.h"
 
-#include <cmath>
 #include <string>
 #include <vector>
 
@@ -23,21 +22,5 @@ FeedForward shard(const FeedForward& feed_forward, const FeedForwardSplit& split
 
 /// Why it cannot be cut so, or "".
 std::string shard_fault(const FeedForward& feed_forward, const FeedForwardSplit& split);
-
-/// Expected number of `held` experts that `tokens` tokens touch when each picks top_k of `experts` uniformly:
-/// held * (1 - (1 - top_k / experts)^tokens).
-inline double expected_experts(double held, double experts, double top_k, double tokens) {
-    if (experts <= 0) return 0;
-    return held * (1 - std::pow(1 - top_k / experts, tokens));
-}
-
-/// Routing is not quite uniform: with popularity falling as 1 / rank^skew (Zipf), fewer experts are touched.
-/// `high` is the uniform figure, which none exceeds; `low` has twice the skew.
-struct DistinctExperts {
-    double low = 0;
-    double expected = 0;
-    double high = 0;
-};
-DistinctExperts distinct_experts(double held, double experts, double top_k, double tokens, double skew);
 
 }  // namespace headroom

@@ -11,9 +11,11 @@ namespace headroom {
 /// What one sequence of `context` tokens keeps in one layer:
 /// per_token * min(context, cap) + per_sequence, where cap is the window (0: it grows for ever).
 struct KvLaw {
-    BytesPerToken per_token;
+    BytesPerToken per_token{};
     std::int64_t cap = 0;
-    Bytes per_sequence;
+    Bytes per_sequence{};
+    bool memory = false;   ///< the fixed part is tokens of an image, in pages like the text's
+    bool chunked = false;  ///< the cap is a chunk that starts anew, not a window that moves
 };
 
 constexpr Bytes kv_bytes(const KvLaw& law, double context) {

@@ -15,6 +15,8 @@ namespace headroom {
 struct MixerContext {
     StorageFormat kv;  ///< how the cache is stored
     ElementType activation = ElementType::bf16;
+    std::int64_t hidden = 0;  ///< width of the model
+    StorageFormat weights{};  ///< of this layer's attention
 };
 
 /// Each kind of mixer is one file in `mixers/` with these six functions; `mixer.cpp` lists the kinds.

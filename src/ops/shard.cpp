@@ -36,18 +36,26 @@ bool has_experts(const Model& model) {
     });
 }
 
-Layer shard_layer(const Layer& layer, const Deployment& d) {
-    Layer part = layer;
-    part.mixer = shard(layer.mixer, d.tp);
-    part.feed_forward = shard(layer.feed_forward, split_of(d));
-    return part;
-}
-
 // Embedding and head are cut by vocabulary, which engines pad to a multiple of 64 first.
 std::int64_t padded_vocabulary(std::int64_t vocabulary, int tp) {
     if (tp == 1) return vocabulary;
     const std::int64_t unit = std::int64_t{64} * tp;
     return (vocabulary + unit - 1) / unit * unit / tp;
+}
+
+ExtraTensor shard_extra(ExtraTensor e, int tp) {
+    std::int64_t& length = e.cut == Cut::columns ? e.columns : e.rows;
+    if (e.cut != Cut::none)
+        length = e.role == Role::embedding ? padded_vocabulary(length, tp) : (length + tp - 1) / tp;
+    return e;
+}
+
+Layer shard_layer(const Layer& layer, const Deployment& d) {
+    Layer part = layer;
+    for (ExtraTensor& e : part.extras) e = shard_extra(e, d.tp);
+    part.mixer = shard(layer.mixer, d.tp);
+    part.feed_forward = shard(layer.feed_forward, split_of(d));
+    return part;
 }
 
 }  // namespace
@@ -92,6 +100,7 @@ Shard shard(const Model& model, const Deployment& d) {
     result.deployment = d;
     Model whole = model;
     for (Layer& layer : whole.kinds) layer = shard_layer(layer, d);
+    for (ExtraTensor& e : whole.extras) e = shard_extra(e, d.tp);
     whole.context_shards = d.cp;
     result.vocabulary = padded_vocabulary(model.vocabulary, d.tp) * d.tp;
     whole.vocabulary = padded_vocabulary(model.vocabulary, d.tp);
@@ -104,6 +113,8 @@ Shard shard(const Model& model, const Deployment& d) {
         part.layout.assign(model.layout.begin() + static_cast<std::ptrdiff_t>(next),
                            model.layout.begin() + static_cast<std::ptrdiff_t>(next + take));
         next += take;
+        // Tables that tokens look themselves up in are where the embedding is.
+        if (s > 0) std::erase_if(part.extras, [](const ExtraTensor& e) { return e.role == Role::embedding; });
         result.stages.push_back(std::move(part));
         result.has_embedding.push_back(s == 0);
         result.has_head.push_back(s + 1 == stages);
@@ -120,11 +131,11 @@ Bytes stage_weight_bytes(const Shard& shard, std::size_t stage) {
     const Bytes head = static_cast<double>(part.vocabulary) * static_cast<double>(embedding_width(part)) *
                        bytes_per_element(part.formats[Role::head]);
     if (part.tied_embeddings) {
-        if (!shard.has_embedding[stage] && !shard.has_head[stage]) sum -= table;
+        if (!shard.has_embedding[stage] && !(part.head && shard.has_head[stage])) sum -= table;
         return sum;
     }
     if (!shard.has_embedding[stage]) sum -= table;
-    if (!shard.has_head[stage]) sum -= head;
+    if (part.head && !shard.has_head[stage]) sum -= head;
     return sum;
 }
 

@@ -3,6 +3,7 @@
 
 #include "ops/experts.h"
 #include "ops/mixer.h"
+#include "ops/routing.h"
 #include "ops/tensor.h"
 
 #include <algorithm>
@@ -29,10 +30,12 @@ Stream pass_over(double elements, double operations, Bytes width) {
 Matmul expert_product(const Context& c, const MixtureOfExperts& moe, const Tensor& t, double outputs) {
     const double all_tokens = c.rows * c.deployment.dp;
     Matmul op;
-    op.rows = all_tokens * moe.top_k * moe.local_experts / std::max(1, moe.experts);
+    const ExpertTraffic traffic =
+        expert_traffic(c.part.routing, moe.local_experts, moe.experts, moe.top_k, all_tokens);
+    op.rows = traffic.rows;
     op.outputs = outputs;
     op.inputs = static_cast<double>(t.columns);
-    op.groups = expected_experts(moe.local_experts, moe.experts, moe.top_k, all_tokens);
+    op.groups = traffic.hit;
     return op;
 }
 
@@ -116,8 +119,9 @@ std::vector<Operator> layer_operators(const Context& c, const Layer& layer) {
     const std::vector<Tensor> weights = layer_tensors(c.part, layer);
     const std::vector<Operator> matmuls = products(c, layer, weights);
     const double width = static_cast<double>(c.part.hidden);
-    const std::vector<Operator> cores =
-        core(layer.mixer, share_of_context(c), {kv_format(c.part), c.part.activation});
+    const std::vector<Operator> cores = core(
+        layer.mixer, share_of_context(c),
+        {kv_format(c.part), c.part.activation, c.part.hidden, formats_of(c.part, layer)[Role::attention]});
     const bool mixes = !std::holds_alternative<NoMixer>(layer.mixer);
     // The mixer's last product is its output projection: the core runs just before it.
     const std::vector<Tensor> mixer_weights = tensors(layer.mixer, c.part.hidden);
@@ -141,6 +145,10 @@ std::vector<Operator> layer_operators(const Context& c, const Layer& layer) {
         }
         all.push_back(op);
         if (op.name == output) add_all_reduce(all, c, "all_reduce (mixer)");
+        for (const ExtraTensor& e : layer.extras) {
+            if (e.name == op.name && e.cut == Cut::columns)
+                add_all_reduce(all, c, "all_reduce (" + e.name + ")");
+        }
         if (op.name == "down" || op.name == "experts.up" || op.name == "shared.up" || op.name == "up") {
             if (op.name == "down") continue;
             const auto& up = std::get<Matmul>(op.shape);
@@ -153,6 +161,15 @@ std::vector<Operator> layer_operators(const Context& c, const Layer& layer) {
     return all;
 }
 
+// One row of a table per token.
+Stream lookup(const Context& c, std::int64_t columns) {
+    Stream s;
+    const double elements = c.rows * static_cast<double>(columns);
+    s.work.weights = elements * bytes_per_element(c.part.formats[Role::embedding]);
+    s.work.activations = elements * c.activation;
+    return s;
+}
+
 }  // namespace
 
 std::vector<Operator> step_operators(const Shard& shard, std::size_t stage, const Batch& batch) {
@@ -162,11 +179,7 @@ std::vector<Operator> step_operators(const Shard& shard, std::size_t stage, cons
     const double width = static_cast<double>(part.hidden);
     std::vector<Operator> all;
     if (shard.has_embedding[stage]) {
-        Stream lookup;  // one row of the table per token
-        lookup.work.weights = c.rows * static_cast<double>(embedding_width(part)) *
-                              bytes_per_element(part.formats[Role::embedding]);
-        lookup.work.activations = c.rows * width * c.activation;
-        all.push_back({"embedding", lookup, 1});
+        all.push_back({"embedding", lookup(c, embedding_width(part)), 1});
     }
     const std::vector<int> counts = layers_per_kind(part);
     for (std::size_t i = 0; i < part.kinds.size(); ++i) {
@@ -177,15 +190,24 @@ std::vector<Operator> step_operators(const Shard& shard, std::size_t stage, cons
         }
     }
     for (const ExtraTensor& e : part.extras) {
-        if (!e.multiplied) continue;
+        if (!e.multiplied) {
+            if (e.role == Role::embedding) all.push_back({e.name, lookup(c, e.columns), 1});
+            continue;
+        }
         const Matmul op{.rows = c.rows,
                         .outputs = double(e.rows),
                         .inputs = double(e.columns),
                         .weights = part.formats[e.role],
                         .activation = part.activation};
         all.push_back({e.name, op, 1});
+        if (e.cut == Cut::rows && shard.deployment.tp > 1) {
+            const Bytes outputs = op.rows * op.outputs * shard.deployment.tp * c.activation;
+            all.push_back({"all_gather (" + e.name + ")",
+                           Collective{CollectiveKind::all_gather, outputs, shard.deployment.tp}, 1});
+        }
     }
     if (shard.has_head[stage]) {
+        if (!part.head) return all;
         const Matmul head{.rows = sampled(batch),
                           .outputs = double(part.vocabulary),
                           .inputs = static_cast<double>(embedding_width(part)),

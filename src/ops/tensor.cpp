@@ -4,6 +4,8 @@
 #include "ops/experts.h"
 #include "ops/mixer.h"
 
+#include <algorithm>
+
 namespace headroom {
 namespace {
 
@@ -21,7 +23,7 @@ int norm_vectors(NormKind kind) {
 
 void add_extras(std::vector<Tensor>& to, const std::vector<ExtraTensor>& extras) {
     for (const ExtraTensor& e : extras) {
-        to.push_back({e.name, e.rows, e.columns, e.role, e.multiplied ? e.name : "", 1});
+        to.push_back({e.name, e.rows, e.columns, e.role, e.multiplied ? e.name : "", 1, false});
     }
 }
 
@@ -42,11 +44,16 @@ void add_linear(std::vector<Tensor>& to, const std::string& name, std::int64_t r
     if (bias) to.push_back({name + ".bias", rows, 1, Role::norm, "", 1});
 }
 
+int held(const Layer& layer, const Tensor& t, int layers) {
+    return t.shared ? std::min(layer.copies, layers) : layers;
+}
+
 std::vector<Tensor> layer_tensors(const Model& model, const Layer& layer) {
     std::vector<Tensor> all = tensors(layer.mixer, model.hidden);
     for (Tensor& t : tensors(layer.feed_forward, model.hidden)) all.push_back(std::move(t));
     const std::int64_t vectors = std::int64_t{norm_vectors(model.norm)} * layer.norms;
     if (vectors > 0) all.push_back({"norms", vectors, model.hidden, Role::norm, "", 1});
+    for (Tensor& t : all) t.shared = layer.copies > 0;
     add_extras(all, layer.extras);
     return all;
 }
@@ -55,8 +62,10 @@ std::vector<Tensor> outer_tensors(const Model& model) {
     std::vector<Tensor> all;
     const std::int64_t width = embedding_width(model);
     all.push_back({"embedding", model.vocabulary, width, Role::embedding, "", 1});
-    if (!model.tied_embeddings) all.push_back({"lm_head", model.vocabulary, width, Role::head, "lm_head", 1});
-    if (model.head_bias) all.push_back({"lm_head.bias", model.vocabulary, 1, Role::norm, "", 1});
+    if (model.head && !model.tied_embeddings)
+        all.push_back({"lm_head", model.vocabulary, width, Role::head, "lm_head", 1});
+    if (model.head && model.head_bias)
+        all.push_back({"lm_head.bias", model.vocabulary, 1, Role::norm, "", 1});
     if (model.final_norm && model.norm != NormKind::none) {
         all.push_back({"final_norm", norm_vectors(model.norm), model.hidden, Role::norm, "", 1});
     }
@@ -74,10 +83,11 @@ ParameterCount count_parameters(const Model& model) {
     const std::vector<int> counts = layers_per_kind(model);
     for (std::size_t i = 0; i < model.kinds.size(); ++i) {
         for (const Tensor& t : layer_tensors(model, model.kinds[i])) {
+            const int n = held(model.kinds[i], t, counts[i]);
             const double active = parameters(t) * active_fraction(model.kinds[i], t);
-            sum.total += counts[i] * parameters(t);
-            sum.active += counts[i] * active;
-            if (!is_embedding(t)) sum.active_without_embedding += counts[i] * active;
+            sum.total += n * parameters(t);
+            sum.active += n * active;
+            if (!is_embedding(t)) sum.active_without_embedding += n * active;
         }
     }
     return sum;
@@ -100,7 +110,8 @@ Bytes weight_bytes(const Model& model) {
     for (std::size_t i = 0; i < model.kinds.size(); ++i) {
         const Formats& formats = formats_of(model, model.kinds[i]);
         for (const Tensor& t : layer_tensors(model, model.kinds[i])) {
-            sum += counts[i] * parameters(t) * bytes_per_element(format_of(formats, t));
+            sum +=
+                held(model.kinds[i], t, counts[i]) * parameters(t) * bytes_per_element(format_of(formats, t));
         }
     }
     return sum;

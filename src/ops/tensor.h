@@ -18,6 +18,7 @@ struct Tensor {
     Role role = Role::norm;
     std::string product;  ///< "" when tokens are not multiplied by it
     std::int64_t copies = 1;
+    bool shared = false;  ///< layers of its kind take turns with `Layer::copies` of it
 };
 
 constexpr double parameters(const Tensor& t) {
@@ -27,6 +28,9 @@ constexpr double parameters(const Tensor& t) {
 /// A matrix with an optional bias, as two tensors.
 void add_linear(std::vector<Tensor>& to, const std::string& name, std::int64_t rows, std::int64_t columns,
                 bool bias, Role role, const std::string& product);
+
+/// How many of a tensor `layers` layers of this kind hold.
+int held(const Layer& layer, const Tensor& tensor, int layers);
 
 /// Every tensor of one layer of this kind, norms and extras included.
 std::vector<Tensor> layer_tensors(const Model& model, const Layer& layer);

@@ -38,7 +38,7 @@ std::string redraw_attention(Model& model, const AttentionVariant& variant) {
     bool any = false;
     for (Layer& layer : model.kinds) {
         auto* attention = std::get_if<SoftmaxAttention>(&layer.mixer);
-        if (attention == nullptr) continue;
+        if (attention == nullptr || attention->memory > 0) continue;  // an image's cache stays as it is
         any = true;
         if (variant.kind == Kind::gqa && attention->heads % variant.group != 0) {
             return std::to_string(attention->heads) + " heads have no groups of " +

@@ -23,12 +23,14 @@ Work work(const Attention& op) {
     // tiles).
     Work w;
     for (const SequenceGroup& g : op.groups) {
+        const ChunkReach chunk = op.chunked ? chunk_reach(g, op.reach) : ChunkReach{};
         const double reach =
             op.scored_reach > 0 && (op.reach == 0 || op.scored_reach < op.reach) ? op.scored_reach : op.reach;
-        const double pairs = causal_pairs(g.past, g.fresh, reach);
+        const double pairs = op.chunked ? chunk.pairs : causal_pairs(g.past, g.fresh, reach);
         w.flop += Flops(2 * g.sequences * op.heads * (op.key_dim + op.value_dim) * pairs);
         // A window moves with the query: `fresh` queries read what the first one sees, and the fresh tokens.
-        const double read = reach == 0 ? g.past + g.fresh : std::min(g.past + g.fresh, reach + g.fresh - 1);
+        const double window = reach == 0 ? g.past + g.fresh : std::min(g.past + g.fresh, reach + g.fresh - 1);
+        const double read = op.chunked ? chunk.read : window;
         w.kv += g.sequences * Tokens(read) * op.kv_per_token;
         if (op.stores_kv) w.kv_written += g.sequences * Tokens(g.fresh) * op.kv_per_token;
         w.activations +=

@@ -55,6 +55,7 @@ struct Attention {
     double key_dim = 0;
     double value_dim = 0;
     double reach = 0;         ///< tokens that a query sees at most; 0: all
+    bool chunked = false;     ///< it sees its own chunk of `reach` tokens, not the last `reach` ones
     double scored_reach = 0;  ///< sparse selection: tokens attended at most; 0: all that are in reach
     BytesPerToken
         kv_per_token;       ///< bytes of cache that one token occupies in this layer and that attention reads

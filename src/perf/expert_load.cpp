@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "perf/expert_load.h"
 
+#include "ops/routing.h"
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -32,22 +34,6 @@ double mean_tiles(double mean, double height) {
     return sum;
 }
 
-/// Expected largest of n independent standard normals (Blom's approximation of the n-th order statistic by
-/// bisection of the normal distribution).
-double largest_of(int n) {
-    if (n <= 1) {
-        return 0;
-    }
-    const double p = (n - 0.375) / (n + 0.25);
-    double low = 0;
-    double high = 8;
-    for (int i = 0; i < 50; ++i) {
-        const double mid = (low + high) / 2;
-        (1 - 0.5 * std::erfc(mid / std::sqrt(2.0)) < p ? low : high) = mid;
-    }
-    return low;
-}
-
 void give_to_idle(std::vector<double>& rows, double left) {
     std::vector<std::size_t> order(rows.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -58,18 +44,9 @@ void give_to_idle(std::vector<double>& rows, double left) {
     }
 }
 
-/// Quantiles of the law p(x) ~ x^-exponent on [low, high], `count` of them, scaled to add up to `total`, none
-/// above `most`.
-std::vector<double> quantiles(int count, double low, double high, double exponent, double total,
-                              double most) {
-    std::vector<double> x(static_cast<std::size_t>(count));
-    const double a = 1 - exponent;
-    for (std::size_t i = 0; i < x.size(); ++i) {
-        const double u = (static_cast<double>(i) + 0.5) / count;
-        x[i] = std::abs(a) < 1e-9
-                   ? low * std::pow(high / low, u)
-                   : std::pow((std::pow(high, a) - std::pow(low, a)) * u + std::pow(low, a), 1 / a);
-    }
+/// Rows of `count` experts under a power law: quantiles scaled to add up to `total`, none above `most`.
+std::vector<double> dealt(int count, double low, double high, double exponent, double total, double most) {
+    std::vector<double> x = power_law_quantiles(count, low, high, exponent);
     for (int pass = 0; pass < 2; ++pass) {
         const double sum = std::accumulate(x.begin(), x.end(), 0.0);
         for (double& v : x) {
@@ -89,11 +66,11 @@ std::vector<double> rounded(std::vector<double> x) {
 }  // namespace
 
 ExpertLoad uniform_load(double tokens, int experts, int local, int top_k) {
-    const double share = std::min(1.0, static_cast<double>(top_k) / experts);
-    const double mean = tokens * share;
+    const ExpertTraffic traffic = expert_traffic({}, local, experts, std::min(top_k, experts), tokens);
+    const double mean = traffic.rows / local;
     ExpertLoad load;
-    load.rows = mean * local;
-    load.hit = share < 1 ? -local * std::expm1(tokens * std::log1p(-share)) : local;
+    load.rows = traffic.rows;
+    load.hit = traffic.hit;
     for (std::size_t i = 0; i < expert_tiles.size(); ++i) {
         load.tiles[i] = std::max(load.hit, local * mean_tiles(mean, expert_tiles[i]));
     }
@@ -129,9 +106,9 @@ ExpertLoad balanced_load(double tokens, int experts, int local, int top_k) {
 ExpertLoad power_law_load(double tokens, int experts, int local, int top_k, double exponent) {
     const double total = tokens * top_k;
     const bool many = total > experts;
-    const double low = many ? 1 : 0.01;
-    const double high = many ? std::max(1.001, 0.8 * tokens) : 2;
-    const auto all = quantiles(experts, low, high, exponent, total, tokens);
+    const double low = many ? 1 : kLeastPopular;
+    const double high = many ? std::max(1.001, 0.8 * tokens) : kMostPopular;
+    const auto all = dealt(experts, low, high, exponent, total, tokens);
     auto whole = rounded(all);
     const double left = total - std::accumulate(whole.begin(), whole.end(), 0.0);
     if (local >= experts) {
@@ -139,7 +116,7 @@ ExpertLoad power_law_load(double tokens, int experts, int local, int top_k, doub
         return of_rows(whole);
     }
     const int groups = experts / local;
-    auto first = rounded(quantiles(local, low, high, exponent, total / groups, tokens));
+    auto first = rounded(dealt(local, low, high, exponent, total / groups, tokens));
     give_to_idle(first, left);
 
     const double mean = total / experts;
@@ -153,7 +130,7 @@ ExpertLoad power_law_load(double tokens, int experts, int local, int top_k, doub
     if (std::accumulate(first.begin(), first.end(), 0.0) >= busiest) {
         return of_rows(first);
     }
-    auto rows = rounded(quantiles(local, low, high, exponent, busiest, tokens));
+    auto rows = rounded(dealt(local, low, high, exponent, busiest, tokens));
     give_to_idle(rows, busiest - std::accumulate(rows.begin(), rows.end(), 0.0));
     return of_rows(rows);
 }

@@ -25,8 +25,9 @@ ExpertLoad touched_load(double hit, double rows);
 /// Every expert gets the same number of rows, as evenly as whole rows allow (a benchmark's "balanced").
 ExpertLoad balanced_load(double tokens, int experts, int local, int top_k);
 
-/// Popularity follows a power law of this exponent, and the device is the busiest of experts/local: the
-/// expected largest of that many groups. Whole rows that rounding leaves over go to idle experts first.
+/// The dealing of published benchmarks: whole rows after a power law of this exponent, those that rounding
+/// leaves over to idle experts first, and the device is the busiest of experts/local, the expected largest of
+/// that many groups. Traffic deals tokens at random instead: `expert_traffic`.
 ExpertLoad power_law_load(double tokens, int experts, int local, int top_k, double exponent);
 
 }  // namespace headroom

@@ -69,7 +69,8 @@ KernelTime latent_time(const Attention& op, const SequenceGroup& g, double conte
 }
 
 KernelTime group_time(const Attention& op, const SequenceGroup& g, const Ceilings& reach) {
-    double context = visible(g.past, g.fresh, op.reach);
+    const double reach_now = op.chunked ? std::min(op.reach, chunk_reach(g, op.reach).read) : op.reach;
+    double context = visible(g.past, g.fresh, reach_now);
     if (op.scored_reach > 0) context = std::min(context, op.scored_reach);
     if (op.latent) return latent_time(op, g, context, reach);
     AttentionShape s;
@@ -83,11 +84,11 @@ KernelTime group_time(const Attention& op, const SequenceGroup& g, const Ceiling
     s.cache_element = op.kv_per_token.base() / (op.kv_heads * (op.key_dim + op.value_dim));
     if (g.fresh < kPrefillFrom) return decode_attention_time(s, reach);
     if (op.reach > 0 && g.fresh > op.reach) {
-        // A window shorter than the chunk: stretches of `reach` queries, each against twice its length at
-        // most.
+        // A window shorter than the prompt: stretches of `reach` queries, each against twice its length at
+        // most; chunks see no further than themselves.
         s.sequences *= g.fresh / op.reach;
         s.query_tokens = op.reach;
-        s.context = 2 * op.reach;
+        s.context = op.chunked ? op.reach : 2 * op.reach;
     }
     return prefill_attention_time(s, reach);
 }

@@ -33,9 +33,8 @@ Seconds with_host(Seconds device, const HostWork& work, const EngineTime& time, 
     return Seconds(time.per_step.*end + busy);
 }
 
-}  // namespace
-
-StepTime step_time(const Shard& shard, const Batch& batch, const Hardware& hardware, const Engine& engine) {
+StepTime routed_step_time(const Shard& shard, const Batch& batch, const Hardware& hardware,
+                          const Engine& engine) {
     StepTime step;
     double fresh_most = 0;
     for (const SequenceGroup& g : batch.groups) fresh_most = std::max(fresh_most, g.fresh);
@@ -78,6 +77,22 @@ StepTime step_time(const Shard& shard, const Batch& batch, const Hardware& hardw
         most = flops;
         step.peak = dense_peak(hardware, type).value_or(Peak{}).rate;
     }
+    return step;
+}
+
+}  // namespace
+
+StepTime step_time(const Shard& shard, const Batch& batch, const Hardware& hardware, const Engine& engine) {
+    StepTime step = routed_step_time(shard, batch, hardware, engine);
+    const auto routed = [](const Model& part) { return !(part.routing == Routing{}); };
+    if (std::none_of(shard.stages.begin(), shard.stages.end(), routed)) return step;
+    // How skewed a router is on other traffic is not known: the interval reaches to uniform routing.
+    Shard uniform = shard;
+    for (Model& part : uniform.stages) part.routing = {};
+    const TimeEstimate even = routed_step_time(uniform, batch, hardware, engine).time;
+    step.time.floor = min(step.time.floor, even.floor);
+    step.time.low = min(step.time.low, even.low);
+    step.time.high = max(step.time.high, even.high);
     return step;
 }
 

@@ -20,6 +20,7 @@ struct StepTime {
         slowest_stage;  ///< expected time of the slowest stage: with many batches in flight, one leaves each
 };
 
+/// Where the model's routing is not uniform, the interval spans both that routing and uniform routing.
 StepTime step_time(const Shard& shard, const Batch& batch, const Hardware& hardware, const Engine& engine);
 
 /// What a step of `batch` takes when its device part takes `device`: the host's expected time on top, as far

@@ -39,7 +39,7 @@ void prune(Candidate& c, const Shard& shard, const Hardware& hardware, const Pla
     };
     Seconds decode, prefill;
     if (role != PoolRole::prefill && (o.itl || o.tpot || o.e2e))
-        decode = step_time(shard, decode_batch(1, in.load.context), hardware, in.engine).time.floor;
+        decode = step_time(shard, mixed_decode_batch(1, in.load.context), hardware, in.engine).time.floor;
     if (role != PoolRole::decode && (o.ttft || o.e2e)) {
         const double prompt = std::max(1.0, length_at(in.load.inputs, in.load.percentile));
         prefill = step_time(shard, prefill_batch(1, prompt), hardware, in.engine).time.floor;

@@ -42,7 +42,8 @@ std::string value_text(double base, const std::string& unit) {
 std::string text_of(const FitAnswer& a) {
     std::string text = fmt::format(
         "ceilings of {}; reachable share of the memory bandwidth {}\n"
-        "each group fitted on a random half of its rows, or on the calibration shapes of a recording, and tested on the others\n",
+        "each group fitted on a random half of its rows, or on the calibration shapes of a recording, and "
+        "tested on the others\n",
         a.hardware, percent(a.memory));
     if (a.refused > 0) {
         text += fmt::format("{} rows are faster than the floor and were left out:\n", a.refused);

@@ -34,6 +34,14 @@ std::string text_of(const LimitsAnswer& a) {
         text += fmt::format("; {} blocks of {} = {} tokens", format_count(static_cast<double>(c.blocks)),
                             c.block_tokens, format_count(static_cast<double>(c.capacity_tokens)));
     text += ", per GPU\n\n";
+    if (a.stages.size() > 1) {
+        Table stages({"stage", "layers", "weights", "left for KV", "KV per token"});
+        for (std::size_t s = 0; s < a.stages.size(); ++s)
+            stages.add({std::to_string(s + 1), std::to_string(a.stages[s].layers),
+                        format_binary(a.stages[s].weights), format_binary(a.stages[s].kv),
+                        format_binary(Bytes(a.stages[s].kv_per_token.base()))});
+        text += stages.to_string() + "\n";
+    }
     std::vector<std::string> header{"context", "KV per sequence", "sequences that fit"};
     for (const PolicyLimit& p : a.results.front().policies) header.emplace_back(to_string(p.policy));
     Table table(std::move(header));
@@ -79,6 +87,14 @@ Report report(const LimitsAnswer& a) {
                     {"block_tokens", c.block_tokens},
                     {"capacity_tokens", c.capacity_tokens},
                     {"blocks", c.blocks}};
+    if (a.stages.size() > 1) {
+        r.json["stages"] = Json::array();
+        for (const StageShare& s : a.stages)
+            r.json["stages"].push_back({{"layers", s.layers},
+                                        {"weight_bytes", s.weights.in(byte)},
+                                        {"kv_bytes", s.kv.in(byte)},
+                                        {"kv_bytes_per_token", s.kv_per_token.base()}});
+    }
     r.json["results"] = Json::array();
     for (const Limit& limit : a.results) {
         r.json["results"].push_back({{"context_tokens", limit.context},

@@ -25,6 +25,9 @@ Json decode_json(const Prediction& p) {
     j["weight_intensity_flop_per_byte"] = p.weight_intensity;
     j["fraction_of_peak"] = fraction_of_peak(p.decode);
     j["bound"] = to_string(p.decode.bound);
+    if (p.experts.held > 0)
+        j["experts"] = {
+            {"touched", p.experts.touched}, {"uniform", p.experts.uniform}, {"held", p.experts.held}};
     j["memory_s"] = p.decode.shares.memory.in(second);
     j["compute_s"] = p.decode.shares.compute.in(second);
     j["network_s"] = p.decode.shares.network.in(second);
@@ -46,19 +49,31 @@ Json prefill_json(const Prediction& p) {
 
 std::string text_of(const PredictAnswer& a) {
     const bool prompts = a.results.front().prompt > 0;
-    Table decode({"batch", "context", "floor", "expected", "interval", "tokens/s", "FLOP/B", "of peak",
-                  "binds", "fits"});
+    const bool experts = a.results.front().experts.held > 0;
+    std::vector<std::string> header{"batch",    "context", "floor",   "expected", "interval",
+                                    "tokens/s", "FLOP/B",  "of peak", "binds",    "fits"};
+    if (experts) header.emplace_back("experts read");
+    Table decode(std::move(header));
     Table prefill({"prompt", "floor", "expected", "interval", "tokens/s", "of peak", "binds"});
     std::int64_t last_prompt = -1;
     for (const Prediction& p : a.results) {
         const TimeEstimate& t = p.decode.time;
         const Intensity intensity = p.decode.work.flop / compulsory_bytes(p.decode.work);
         const bool fits = p.batch <= p.batch_that_fits;
-        decode.add({format_count(static_cast<double>(p.batch)), format_count(static_cast<double>(p.context)),
-                    format(t.floor, 3), format(t.expected, 3), format(t.low, 3) + " .. " + format(t.high, 3),
-                    format_number(static_cast<double>(p.batch) / t.expected.in(second), 4),
-                    format_number(intensity.base(), 3), percent(fraction_of_peak(p.decode)),
-                    to_string(p.decode.bound), fits ? "yes" : fmt::format("no, {}", p.batch_that_fits)});
+        std::vector<std::string> line{format_count(static_cast<double>(p.batch)),
+                                      format_count(static_cast<double>(p.context)),
+                                      format(t.floor, 3),
+                                      format(t.expected, 3),
+                                      format(t.low, 3) + " .. " + format(t.high, 3),
+                                      format_number(static_cast<double>(p.batch) / t.expected.in(second), 4),
+                                      format_number(intensity.base(), 3),
+                                      percent(fraction_of_peak(p.decode)),
+                                      to_string(p.decode.bound),
+                                      fits ? "yes" : fmt::format("no, {}", p.batch_that_fits)};
+        if (experts)
+            line.push_back(fmt::format("{} of {}", format_number(p.experts.touched, 3),
+                                       format_number(p.experts.held, 4)));
+        decode.add(std::move(line));
         if (p.prompt == last_prompt) continue;
         last_prompt = p.prompt;
         const TimeEstimate& f = p.prefill.time;

@@ -67,6 +67,7 @@ Json envelope(const std::string& command, const Question& q) {
                       {"engine", q.echo.engine},
                       {"weights", q.echo.weights},
                       {"kv", q.echo.kv},
+                      {"routing", to_string(q.model.routing)},
                       {"tp", d.tp},
                       {"pp", d.pp},
                       {"ep", d.ep},
@@ -135,8 +136,10 @@ std::string Table::to_string() const {
 }
 
 std::string heading(const Question& q) {
-    return fmt::format("{} on {}, weights {}, KV {}, engine {}", q.model.name, deployment_name(q),
-                       q.echo.weights, q.echo.kv, q.engine.name);
+    std::string text = fmt::format("{} on {}, weights {}, KV {}, engine {}", q.model.name, deployment_name(q),
+                                   q.echo.weights, q.echo.kv, q.engine.name);
+    if (!(q.model.routing == Routing{})) text += ", routing " + to_string(q.model.routing);
+    return text;
 }
 
 std::string percent(double fraction, int significant) {

@@ -113,7 +113,9 @@ class Loop {
     Batch mixed(double batch, double prompts, double fresh, double past) const {
         Batch b;
         const double n = batch / lanes_of(batch) / shard_.deployment.dp;
-        if (n > 0) b.groups.push_back({.sequences = n, .fresh = 1, .past = std::max(0.0, load_.context - 1)});
+        if (n > 0)
+            b.groups.push_back(
+                {.sequences = n, .fresh = 1, .past = std::max(0.0, load_.context - 1), .mixed = true});
         if (prompts > 0 && fresh > 0)
             b.groups.push_back({.sequences = prompts, .fresh = fresh, .past = past});
         return b;

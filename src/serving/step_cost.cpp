@@ -53,7 +53,7 @@ std::uint64_t hash_of(const StepShape& s) {
 }
 
 SequenceGroup decoding(double sequences, double context) {
-    return {.sequences = sequences, .fresh = 1, .past = std::max(0.0, context - 1)};
+    return {.sequences = sequences, .fresh = 1, .past = std::max(0.0, context - 1), .mixed = true};
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "spec/precision.h"
+#include "spec/routing.h"
 
 #include <cstdint>
 #include <optional>
@@ -49,6 +50,9 @@ struct SoftmaxAttention {
     bool sinks = false;         ///< one learned logit per head
     bool value_is_key = false;  ///< no value projection: keys serve as values (both are cached)
     bool shares_kv = false;     ///< reads an earlier layer's cache: projects and stores no keys and values
+    std::int64_t inputs = 0;  ///< width that queries, keys and values are projected from; 0: the model width
+    std::int64_t memory = 0;  ///< cross-attention: sees so many tokens of an image, cached once per sequence,
+                              ///< and no tokens of the text; 0: attends to the text
     std::optional<Indexer> indexer{};
 
     bool operator==(const SoftmaxAttention&) const = default;
@@ -164,6 +168,9 @@ struct MixtureOfExperts {
 
 using FeedForward = std::variant<NoFeedForward, DenseFeedForward, MixtureOfExperts>;
 
+/// How tensor parallelism cuts a tensor: not at all, its rows (outputs, or entries of a table), its columns.
+enum class Cut { none, rows, columns };
+
 /// A tensor that no kind above describes, counted as it is (position tables, per-layer embeddings, adapters).
 struct ExtraTensor {
     std::string name;
@@ -171,6 +178,7 @@ struct ExtraTensor {
     std::int64_t columns = 1;
     Role role = Role::norm;
     bool multiplied = false;  ///< each token is multiplied by it; else it is looked up or added
+    Cut cut = Cut::none;
 
     bool operator==(const ExtraTensor&) const = default;
 };
@@ -181,6 +189,8 @@ struct Layer {
     Mixer mixer{};
     FeedForward feed_forward{};
     int norms = 2;  ///< norms over the model width
+    int copies =
+        0;  ///< its weights (not its extras) exist so often and its layers take turns; 0: each has own
     std::vector<ExtraTensor> extras{};
     std::optional<Formats> formats{};  ///< where this kind is stored differently from the rest
 
@@ -206,6 +216,7 @@ struct Model {
     std::int64_t vocabulary = 0;
     std::int64_t max_context = 0;  ///< positions the model was made for; 0: not said
     bool tied_embeddings = false;
+    bool head = true;  ///< false: an embedding model, which makes no logits
     bool head_bias = false;
     NormKind norm = NormKind::rms;
     bool final_norm = true;
@@ -217,6 +228,7 @@ struct Model {
     std::optional<StorageFormat>
         kv_format;  ///< what the config asks for; else the 16-bit type of the activations
     ElementType activation = ElementType::bf16;
+    Routing routing{};       ///< how its experts are taken to be chosen; no part of a file
     int context_shards = 1;  ///< of one GPU's part: GPUs that a sequence's tokens are cut over
 
     bool operator==(const Model&) const = default;

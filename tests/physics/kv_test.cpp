@@ -153,22 +153,6 @@ TEST_CASE("a layer that shares a cache stores none but reads it", "[physics]") {
     CHECK(w.kv_written.base() == 0);
 }
 
-TEST_CASE("distinct experts: a batch touches at most what uniform routing does", "[physics]") {
-    // Mixtral at batch 3: 8 (1 - (3/4)^3) = 4.625 experts.
-    CHECK(expected_experts(8, 8, 2, 3) == 4.625);
-    CHECK(near(expected_experts(128, 128, 8, 1), 8));
-    for (const double tokens : {1.0, 3.0, 64.0, 4096.0}) {
-        const DistinctExperts even = distinct_experts(128, 128, 8, tokens, 0);
-        CHECK(near(even.expected, even.high, 1e-12));
-        const DistinctExperts skewed = distinct_experts(128, 128, 8, tokens, 0.6);
-        CHECK(skewed.low <= skewed.expected + 1e-9);
-        CHECK(skewed.expected <= skewed.high + 1e-9);
-        CHECK(skewed.low >= 8 - 1e-9);
-    }
-    // Strong skew: the favourites are always chosen, and no expert more than once by a token.
-    CHECK(near(distinct_experts(8, 8, 2, 1, 5).expected, 2, 1e-9));
-}
-
 TEST_CASE("what the GPUs hold together is the model, for every way of cutting it", "[physics]") {
     const Model m = test::llama_3_8b();
     const double whole = weight_bytes(m).base();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Questions and faults from public threads about weights and parallelism, restated with their right answers.
 #include "catalogue.h"
-#include "ops/experts.h"
+#include "ops/routing.h"
 #include "ops/tensor.h"
 #include "physics/models.h"
 
@@ -32,7 +32,7 @@ TEST_CASE("memory needs all experts, a single token reads a few", "[physics]") {
     CHECK(count_parameters(m).active == 12879925248);
     CHECK(near(weight_bytes(m).base(), 93.4e9, 1e-3));
     // https://github.com/inference-sim/inference-sim/issues/764: three tokens touch 4.625 of 8 experts
-    CHECK(expected_experts(8, 8, 2, 3) == 4.625);
+    CHECK(near(expert_traffic({}, 8, 8, 2, 3).hit, 4.625));
 }
 
 TEST_CASE("parameters of Qwen models are those of their cards", "[physics]") {

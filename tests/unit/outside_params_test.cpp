@@ -54,6 +54,8 @@ constexpr Explained kExplained[] = {
     {"THUDM--glm-4-9b", -32, "the published figure counts the 32 frequencies of the rotary embedding"},
     {"codellama--CodeLlama-34b-hf", 262144,
      "this config pads the vocabulary of 32000 to 32016: 2 x 16 x 8192"},
+    {"intfloat--e5-mistral-7b-instruct", -131072000,
+     "an embedding model has no head; the figure, counted from the sizes, has one: 32000 x 4096"},
     {"meta-llama--Llama-4-Scout-17B-16E-Instruct", -1230138880,
      "109e9 counts the vision tower and its projector"},
     {"nvidia--GLM-5.2-NVFP4", -534198528,

@@ -11,15 +11,18 @@ double reach(const SoftmaxAttention& a) { return static_cast<double>(a.window > 
 }  // namespace
 
 std::vector<Tensor> tensors(const SoftmaxAttention& a, std::int64_t hidden) {
+    const std::int64_t inputs = a.inputs > 0 ? a.inputs : hidden;
     const std::int64_t queries = std::int64_t{a.heads} * a.head_dim;
     const std::int64_t keys = std::int64_t{a.kv_heads} * a.head_dim;
     const std::int64_t values = std::int64_t{a.kv_heads} * a.value_dim;
     const std::int64_t outputs = std::int64_t{a.heads} * a.value_dim;
     std::vector<Tensor> all;
-    add_linear(all, "q_proj", queries, hidden, a.qkv_bias, Role::attention, "qkv");
+    add_linear(all, "q_proj", queries, inputs, a.qkv_bias, Role::attention, "qkv");
     if (!a.shares_kv) {
-        add_linear(all, "k_proj", keys, hidden, a.qkv_bias, Role::attention, "qkv");
-        if (!a.value_is_key) add_linear(all, "v_proj", values, hidden, a.qkv_bias, Role::attention, "qkv");
+        // Of a memory, keys and values are made once, not from the text's tokens.
+        const std::string product = a.memory > 0 ? "" : "qkv";
+        add_linear(all, "k_proj", keys, inputs, a.qkv_bias, Role::attention, product);
+        if (!a.value_is_key) add_linear(all, "v_proj", values, inputs, a.qkv_bias, Role::attention, product);
     }
     if (a.gate == OutputGate::element)
         add_linear(all, "gate_proj", outputs, hidden, false, Role::attention, "qkv");
@@ -43,7 +46,10 @@ KvLaw kv_law(const SoftmaxAttention& a, const StorageFormat& kv) {
     KvLaw law;
     law.per_token = double(a.kv_heads) * (a.head_dim + a.value_dim) * bytes_per_element(kv) / token;
     if (a.indexer) law.per_token += kv_per_token(*a.indexer);
+    if (a.memory > 0)
+        return {.per_sequence = Tokens(static_cast<double>(a.memory)) * law.per_token, .memory = true};
     law.cap = a.window > 0 ? a.window : a.chunk;
+    law.chunked = a.chunk > 0 && a.window == 0;
     return law;
 }
 
@@ -64,7 +70,44 @@ std::string shard_fault(const SoftmaxAttention& a, int tp) {
     return "";
 }
 
+namespace {
+
+// Cross-attention over a memory: every fresh token sees all of it. A sequence's first step makes its keys and
+// values.
+std::vector<Operator> cross_attention(const SoftmaxAttention& a, const Batch& batch,
+                                      const MixerContext& context) {
+    const double memory = static_cast<double>(a.memory);
+    const Bytes cached = kv_law(a, context.kv).per_sequence;
+    Stream attend;
+    double starting = 0;
+    for (const SequenceGroup& g : batch.groups) {
+        attend.work.flop += Flops(2 * g.sequences * g.fresh * a.heads * (a.head_dim + a.value_dim) * memory);
+        attend.work.kv += g.sequences * cached;
+        attend.work.activations += Bytes(g.sequences * g.fresh * a.heads * (a.head_dim + a.value_dim) *
+                                         bits(context.activation) / 8);
+        if (g.past > 0) continue;
+        starting += g.sequences;
+        attend.work.kv_written += g.sequences * cached;
+    }
+    attend.compute = context.activation;
+    std::vector<Operator> all;
+    if (starting > 0) {
+        all.push_back({"kv (image)",
+                       Matmul{.rows = starting * memory,
+                              .outputs = double(a.kv_heads) * (a.head_dim + a.value_dim),
+                              .inputs = double(a.inputs > 0 ? a.inputs : context.hidden),
+                              .weights = context.weights,
+                              .activation = context.activation},
+                       1});
+    }
+    all.push_back({"attention (image)", attend, 1});
+    return all;
+}
+
+}  // namespace
+
 std::vector<Operator> core(const SoftmaxAttention& a, const Batch& batch, const MixerContext& context) {
+    if (a.memory > 0) return cross_attention(a, batch, context);
     Attention op;
     op.groups = batch.groups;
     op.heads = a.heads;
@@ -72,6 +115,7 @@ std::vector<Operator> core(const SoftmaxAttention& a, const Batch& batch, const 
     op.key_dim = a.head_dim;
     op.value_dim = a.value_dim;
     op.reach = reach(a);
+    op.chunked = a.chunk > 0 && a.window == 0;
     op.stores_kv = !a.shares_kv;
     op.kv_per_token = double(a.kv_heads) * (a.head_dim + a.value_dim) * bytes_per_element(context.kv) / token;
     op.compute = op.activation = context.activation;
@@ -90,6 +134,7 @@ std::string kind_name(const SoftmaxAttention& a) {
     if (a.chunk > 0) name += " chunked";
     if (a.shares_kv) name += " shared-kv";
     if (a.indexer) name += " sparse";
+    if (a.memory > 0) name += " cross";
     return name;
 }
 
