@@ -90,19 +90,24 @@ std::string kernel_part(const std::map<std::string, DeviceTables>& devices, cons
     if (devices.size() < 2) return text;
     text += fmt::format(
         "\n### A device left out\n\nThe parameters of one device on the rows of another, with that one's "
-        "datasheet peaks: what an unmeasured device is worth. "
+        "datasheet peaks, the kernels that the software is known to choose there (FlashAttention 2 or 3), and "
+        "clocks for latencies: what an unmeasured device is worth. Where it runs another kernel, the row is "
+        "marked. "
         "Profiles without a fit of their own carry intervals of this width.\n\n| parameters of | rows of | "
         "group | {} |\n| --- | --- | --- | {} |\n",
         kHead, kRule);
     for (const auto& [from, unused] : devices) {
         for (const auto& [name, device] : devices) {
             if (from == name) continue;
-            Ceilings reach = profiles.hardware(from).reach;
-            reach.peaks = profiles.hardware(name).reach.peaks;
+            const Ceilings reach =
+                moved_to(profiles.hardware(from).reach, profiles.hardware(name).reach);
+            const auto fitted = groups_of(devices.at(from).cases);
             for (const auto& [group, cases] : groups_of(device.cases)) {
-                if (groups_of(devices.at(from).cases).count(group) > 0)
-                    text += fmt::format("| {} | {} | {} | {} |\n", from, name, group,
-                                        cells(summarise(errors_of(cases, {}, reach))));
+                const auto own = fitted.find(group);
+                if (own == fitted.end()) continue;
+                text += fmt::format("| {} | {} | {}{} | {} |\n", from, name, group,
+                                    share_kernel(own->second, cases) ? "" : " (another kernel)",
+                                    cells(summarise(errors_of(cases, {}, reach))));
             }
         }
     }

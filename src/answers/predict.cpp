@@ -50,8 +50,17 @@ StepTime prefill_time(const Shard& shard, double prompt, const Hardware& hardwar
     return sum;
 }
 
+RateInterval token_rate(const Prediction& p) {
+    const double batch = static_cast<double>(p.batch);
+    const TimeEstimate& t = p.decode.time;
+    return {p.decode.tokens.low * batch / t.high.in(second),
+            p.decode.tokens.expected * batch / t.expected.in(second),
+            p.decode.tokens.high * batch / t.low.in(second), p.decode.tokens.high * batch / t.floor.in(second)};
+}
+
 PredictAnswer predict(const Question& q, const std::vector<std::int64_t>& batches,
-                      const std::vector<std::int64_t>& contexts, const std::vector<std::int64_t>& prompts) {
+                      const std::vector<std::int64_t>& contexts, const std::vector<std::int64_t>& prompts,
+                      std::int64_t beside) {
     PredictAnswer answer;
     answer.question = q;
     answer.peak = linear_peak(q.model, q.hardware);
@@ -66,8 +75,14 @@ PredictAnswer predict(const Question& q, const std::vector<std::int64_t>& batche
                 p.context = context;
                 p.prompt = prompt;
                 const double rank = static_cast<double>(batch) / q.deployment.dp;
-                p.decode =
-                    step_time(part, decode_batch(rank, static_cast<double>(context)), q.hardware, q.engine);
+                p.beside = beside;
+                Batch step = decode_batch(rank, static_cast<double>(context));
+                if (beside > 0)
+                    step.groups.push_back({.sequences = 1.0 / q.deployment.dp,
+                                           .fresh = static_cast<double>(beside),
+                                           .past = 0,
+                                           .samples = false});
+                p.decode = step_time(part, step, q.hardware, q.engine);
                 p.prefill = prefill_time(part, static_cast<double>(prompt), q.hardware, q.engine);
                 p.prefill_chunks = chunks_of(static_cast<double>(prompt), q.engine);
                 p.weight_intensity = static_cast<double>(batch) * intensity;

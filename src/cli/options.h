@@ -32,6 +32,7 @@ struct Subject {
     Output output;
     std::string model, hw = "h100-sxm", engine = "vllm";
     std::string weights, kv;
+    std::string speculate;
     std::string tp, pp, ep, dp, cp;  ///< "": 1, or what a search chooses
 };
 
@@ -88,6 +89,9 @@ Engine load_engine(const Output& output, const std::string& name);
 
 /// The model with `--weights` and `--kv` applied; "" leaves what its config says.
 Model with_precision(Model model, const std::string& weights, const std::string& kv, OptionFaults& faults);
+
+/// The model with `--speculate` applied: "k=3,accept=0.7..0.8,draft=mtp" and the like; "" leaves it.
+Model with_speculation(Model model, const std::string& text, const Output& output, OptionFaults& faults);
 
 /// Fills the names and formats of `Question::echo`.
 void fill_echo(Question& question, const Subject& subject);

@@ -3,6 +3,7 @@
 
 #include "ops/experts.h"
 #include "ops/mixer.h"
+#include "ops/speculation.h"
 #include "ops/tensor.h"
 
 #include <algorithm>
@@ -95,6 +96,10 @@ Shard shard(const Model& model, const Deployment& d) {
     whole.context_shards = d.cp;
     result.vocabulary = padded_vocabulary(model.vocabulary, d.tp) * d.tp;
     whole.vocabulary = padded_vocabulary(model.vocabulary, d.tp);
+    std::optional<Speculation> speculation = model.speculation;
+    if (speculation && speculation->draft)
+        speculation->draft = std::make_shared<const Model>(
+            shard(*speculation->draft, draft_deployment(*speculation->draft, d)).stages[0]);
     // Layers are dealt out evenly, the first stages taking one more where they do not divide.
     const std::size_t layers = model.layout.size(), stages = static_cast<std::size_t>(d.pp);
     std::size_t next = 0;
@@ -104,6 +109,8 @@ Shard shard(const Model& model, const Deployment& d) {
         part.layout.assign(model.layout.begin() + static_cast<std::ptrdiff_t>(next),
                            model.layout.begin() + static_cast<std::ptrdiff_t>(next + take));
         next += take;
+        part.speculation.reset();
+        if (s + 1 == stages) part.speculation = speculation;
         result.stages.push_back(std::move(part));
         result.has_embedding.push_back(s == 0);
         result.has_head.push_back(s + 1 == stages);
@@ -113,7 +120,7 @@ Shard shard(const Model& model, const Deployment& d) {
 
 Bytes stage_weight_bytes(const Shard& shard, std::size_t stage) {
     const Model& part = shard.stages[stage];
-    Bytes sum = weight_bytes(part);
+    Bytes sum = weight_bytes(part) + draft_weight_bytes(part);
     // A stage without embedding or head does not hold them; a tied pair is held where either is needed.
     const Bytes table = static_cast<double>(part.vocabulary) * static_cast<double>(embedding_width(part)) *
                         bytes_per_element(part.formats[Role::embedding]);
@@ -147,6 +154,13 @@ ModelKv kv_of(const Model& part) {
         law.per_token /= part.context_shards;  // states are on every GPU
         kv.push_back({law, counts[i]});
     }
+    if (!part.speculation || !part.speculation->draft) return kv;
+    const int copies =  // each prediction layer that is used has a cache of its own
+        part.speculation->own_layers ? std::max(1, std::min(part.prediction.count, part.speculation->guesses))
+                                     : 1;
+    Model draft = *part.speculation->draft;
+    draft.kv_format = kv_format(part);
+    for (KvLayers& layers : kv_of(draft)) kv.push_back({layers.law, copies * layers.layers});
     return kv;
 }
 
