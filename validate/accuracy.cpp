@@ -90,7 +90,8 @@ std::string kernel_part(const std::map<std::string, DeviceTables>& devices, cons
     if (devices.size() < 2) return text;
     text += fmt::format(
         "\n### A device left out\n\nThe parameters of one device on the rows of another, with that one's "
-        "datasheet peaks, the kernels that the software is known to choose there (FlashAttention 2 or 3), and "
+        "datasheet peaks, the kernels that the software is known to choose there (FlashAttention 2 or 3), "
+        "and "
         "clocks for latencies: what an unmeasured device is worth. Where it runs another kernel, the row is "
         "marked. "
         "Profiles without a fit of their own carry intervals of this width.\n\n| parameters of | rows of | "
@@ -99,8 +100,7 @@ std::string kernel_part(const std::map<std::string, DeviceTables>& devices, cons
     for (const auto& [from, unused] : devices) {
         for (const auto& [name, device] : devices) {
             if (from == name) continue;
-            const Ceilings reach =
-                moved_to(profiles.hardware(from).reach, profiles.hardware(name).reach);
+            const Ceilings reach = moved_to(profiles.hardware(from).reach, profiles.hardware(name).reach);
             const auto fitted = groups_of(devices.at(from).cases);
             for (const auto& [group, cases] : groups_of(device.cases)) {
                 const auto own = fitted.find(group);

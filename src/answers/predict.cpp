@@ -55,7 +55,8 @@ RateInterval token_rate(const Prediction& p) {
     const TimeEstimate& t = p.decode.time;
     return {p.decode.tokens.low * batch / t.high.in(second),
             p.decode.tokens.expected * batch / t.expected.in(second),
-            p.decode.tokens.high * batch / t.low.in(second), p.decode.tokens.high * batch / t.floor.in(second)};
+            p.decode.tokens.high * batch / t.low.in(second),
+            p.decode.tokens.high * batch / t.floor.in(second)};
 }
 
 PredictAnswer predict(const Question& q, const std::vector<std::int64_t>& batches,

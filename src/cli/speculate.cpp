@@ -16,8 +16,8 @@ constexpr int kMostGuesses = 15;
 void set_acceptance(Speculation& s, const std::string& text, OptionFaults& faults) {
     const std::size_t dots = text.find("..");
     s.accept_low = parse_plain(kOption, text.substr(0, dots), 0, 1, faults);
-    s.accept_high = dots == std::string::npos ? s.accept_low
-                                              : parse_plain(kOption, text.substr(dots + 2), 0, 1, faults);
+    s.accept_high =
+        dots == std::string::npos ? s.accept_low : parse_plain(kOption, text.substr(dots + 2), 0, 1, faults);
     if (s.accept_high < s.accept_low)
         faults.add(kOption, fmt::format("accept={} goes from the larger to the smaller", text));
     s.accept = (s.accept_low + s.accept_high) / 2;

@@ -22,8 +22,7 @@ struct HostWork {
 
 HostWork host_work(const Batch& batch) {
     HostWork work;
-    for (const SequenceGroup& g : batch.groups)
-        (is_prompt(g) ? work.prompts : work.sequences) += g.sequences;
+    for (const SequenceGroup& g : batch.groups) (is_prompt(g) ? work.prompts : work.sequences) += g.sequences;
     return work;
 }
 

@@ -62,9 +62,9 @@ std::string text_of(const PredictAnswer& a) {
         const bool fits = p.batch <= p.batch_that_fits;
         decode.add({format_count(static_cast<double>(p.batch)), format_count(static_cast<double>(p.context)),
                     format(t.floor, 3), format(t.expected, 3), format(t.low, 3) + " .. " + format(t.high, 3),
-                    format_number(token_rate(p).expected, 4),
-                    format_number(intensity.base(), 3), percent(fraction_of_peak(p.decode)),
-                    to_string(p.decode.bound), fits ? "yes" : fmt::format("no, {}", p.batch_that_fits)});
+                    format_number(token_rate(p).expected, 4), format_number(intensity.base(), 3),
+                    percent(fraction_of_peak(p.decode)), to_string(p.decode.bound),
+                    fits ? "yes" : fmt::format("no, {}", p.batch_that_fits)});
         if (p.prompt == last_prompt) continue;
         last_prompt = p.prompt;
         const TimeEstimate& f = p.prefill.time;

@@ -58,8 +58,9 @@ SteadyState steady_state(const Shard& shard, const Hardware& hardware, const Eng
 Frequency sustainable_rate(const Shard& shard, const Hardware& hardware, const Engine& engine,
                            const Load& load, PoolRole role = PoolRole::both);
 
-/// The mean iteration of a replica that decodes `batch` sequences, per token of a sequence. Of the iterations a share carries a chunk
-/// of a prompt beside the decoding batch: batch / output prompts begin in each, cut by the token budget.
+/// The mean iteration of a replica that decodes `batch` sequences, per token of a sequence. Of the iterations
+/// a share carries a chunk of a prompt beside the decoding batch: batch / output prompts begin in each, cut
+/// by the token budget.
 StepTime mean_iteration(const Shard& shard, const Hardware& hardware, const Engine& engine, const Load& load,
                         double batch);
 

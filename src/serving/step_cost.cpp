@@ -165,9 +165,8 @@ StepCost StepCosts::products(double sequences, double fresh, bool samples) {
 StepCost StepCosts::operator()(const StepShape& shape) {
     const StepCost cost = whole_step(shape);
     if (gained_ <= 1 || shape.decodes == 0) return cost;
-    const StepCost plain = shape.chunks.empty()
-                               ? cost
-                               : whole_step({shape.decodes, shape.decode_context, {}});
+    const StepCost plain =
+        shape.chunks.empty() ? cost : whole_step({shape.decodes, shape.decode_context, {}});
     return cost - (1 - 1 / gained_) * plain;
 }
 

@@ -160,13 +160,15 @@ void add_collective(std::vector<CeilingParameter>& list) {
 }
 
 /// What instructions take, in a pipeline that fills or a protocol that polls, is clocks. A tile of decode
-/// attention waits for its SM's share of the memory; what an SM takes in comes through its port to L2, so many
-/// bytes a clock. A launch is the host's and the front end's, a block begins with loads whose latency is the
-/// memory's own: both stay. Shares of a peak stay.
+/// attention waits for its SM's share of the memory; what an SM takes in comes through its port to L2, so
+/// many bytes a clock. A launch is the host's and the front end's, a block begins with loads whose latency is
+/// the memory's own: both stay. Shares of a peak stay.
 Carries carries(std::string_view name) {
+    if (name.starts_with("bundled.")) return Carries::as_it_is;  // fitted on more than one device
     for (const char* leaf : {".even", ".ungrouped", ".packed", ".decode_heads", ".decode_splits"})
         if (name.ends_with(leaf)) return Carries::kernel_choice;
-    for (const char* leaf : {".fill", ".quantise_chain", "collective.base", "collective.hop", "collective.bulk"})
+    for (const char* leaf :
+         {".fill", ".quantise_chain", "collective.base", "collective.hop", "collective.bulk"})
         if (name.ends_with(leaf)) return Carries::cycles;
     if (name.ends_with("l2_rate") || name.ends_with("split_rate")) return Carries::l2_rate;
     if (name.ends_with("tile_load")) return Carries::sm_rate;

@@ -45,8 +45,7 @@ void overlay(Ceilings& ceilings, const MeasuredCeilings& from,
     for (const auto& [name, fact] : from.values) {
         const CeilingParameter* p = find_ceiling(name);
         if (p == nullptr) continue;
-        p->set(ceilings,
-               measured_on ? carried(*p, fact.value, *measured_on, ceilings.peaks) : fact.value);
+        p->set(ceilings, measured_on ? carried(*p, fact.value, *measured_on, ceilings.peaks) : fact.value);
     }
 }
 
