@@ -37,10 +37,10 @@ const HostParameter kHost[] = {
 const HostParameter kRequest{"per_request",           0, 200 * milli, 30 * milli, milli, " ms",
                              &EngineTime::per_request};
 
-/// Between engines a host time differs by about a fifth of its bounds, a run is predicted to about a tenth,
-/// and ten runs of one model and device err alike and say no more than one. So a parameter at the far end of
-/// its bounds from the centre counts like an error of 0.1 / 0.2 x sqrt(10) in one run.
-constexpr double kPull = 1.5;
+/// Between engines a host time differs by about a fifth of its bounds, and a run is predicted to about a
+/// tenth. So a parameter at the far end of its bounds from the centre counts like an error of 0.1 / 0.2 in one
+/// independent run.
+constexpr double kPull = 0.5;
 /// What several engines have in common is pulled to the usual much less.
 constexpr double kPooledPull = 0.3;
 /// Runs that a pool is thinned to.
@@ -61,17 +61,30 @@ ServingTimes times(const ServedCase& c, const Engine& e) {
     return serving_times(*c.run, *c.model, *c.hardware, e);
 }
 
+/// Runs of one engine, model and device err together: n of them count as the root of n.
+std::vector<double> weights_of(const std::vector<ServedCase>& cases) {
+    const auto cluster = [](const ServedCase& c) {
+        return c.run->engine + c.run->version + c.run->model + c.run->hardware;
+    };
+    std::map<std::string, int> sizes;
+    for (const ServedCase& c : cases) ++sizes[cluster(c)];
+    std::vector<double> weights;
+    for (const ServedCase& c : cases) weights.push_back(std::pow(sizes.at(cluster(c)), -0.25));
+    return weights;
+}
+
 /// Values of kHost that fit the runs' TPOT, each engine with its own memory and scheduler.
 std::vector<double> host_values(const std::vector<ServedCase>& cases, const EngineTime& start,
                                 const EngineTime& centre, double pull) {
     std::vector<FitParameter> parameters;
     for (const HostParameter& p : kHost)
         parameters.push_back({p.name, std::clamp(get(start, p), p.low, p.high), p.low, p.high});
+    const std::vector<double> weights = weights_of(cases);
     const Residuals residuals = [&](std::span<const double> values, std::span<double> out) {
         for (std::size_t i = 0; i < cases.size(); ++i) {
             Engine now = *cases[i].engine;
             for (std::size_t k = 0; k < values.size(); ++k) set(now.time, kHost[k], values[k]);
-            out[i] = std::log(times(cases[i], now).tpot.expected / cases[i].run->tpot);
+            out[i] = weights[i] * std::log(times(cases[i], now).tpot.expected / cases[i].run->tpot);
         }
         for (std::size_t k = 0; k < values.size(); ++k)
             out[cases.size() + k] =
