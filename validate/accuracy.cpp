@@ -137,7 +137,8 @@ std::string served_part(const std::vector<std::string>& paths, const Profiles& p
     if (text.empty()) return "";
     return fmt::format(
                "## Served runs\n\nConstant concurrency, co-located. Three host times and an overlap per "
-               "engine were fitted to TPOT, one to TTFT, with the other engines' pooled times as centre; kernels were "
+               "engine were fitted to TPOT, one to TTFT, with the other engines' pooled times as centre; "
+               "kernels were "
                "not touched.\n\n| engine | what | "
                "split | {} |\n| --- | --- | --- | {} |\n",
                kHead, kRule) +
@@ -224,14 +225,10 @@ constexpr const char* kChosen =
     "- that the launch of an attention call on a compressed latent shrinks inside a graph as a small "
     "kernel's does;\n"
     "- that one request waits for a slot in TensorRT-LLM's 1.0.0rc3 rows, and that a client sends ten "
-<<<<<<< HEAD
-    "requests;\n"
+    "requests (six to twenty in the interval);\n"
     "- that outputs vary by a tenth either way when the simulator runs them (equal ones would stay in step: "
     "TTFT "
     "came out at twice the measured one);\n"
-=======
-    "requests (six to twenty in the interval);\n"
->>>>>>> 0e14ea8 (Weigh runs that err together; widen TTFT by the unknown rounds; regenerate the accuracy report)
     "- which series of runs is not believed (a tenth of it beats the floor) and which runs are mostly "
     "waiting;\n"
     "- the memory accounting of vLLM 0.19 and 0.10: its two activation factors and runtime bytes come from "
@@ -241,10 +238,12 @@ constexpr const char* kChosen =
     "- Disaggregated runs: the rows do not say over how many decoding workers the concurrency spreads; one "
     "is assumed, and the error is that of\n"
     "  the assumption.\n"
-    "  Nor whether tokens were guessed: rows that agree in every stated column differ by up to a factor of two.\n"
+    "  Nor whether tokens were guessed: rows that agree in every stated column differ by up to a factor of "
+    "two.\n"
     "- A model that an engine was not fitted to: host times that the remaining runs do not determine stay "
     "near those of other engines.\n"
-    "- TTFT of SGLang with hundreds of clients over several GPUs grows with the output, and TensorRT-LLM's with "
+    "- TTFT of SGLang with hundreds of clients over several GPUs grows with the output, and TensorRT-LLM's "
+    "with "
     "DeepSeek-R1 starts late even\n  with four clients; neither wait has an explanation in the rows.\n"
     "- TensorRT-LLM with expert parallelism runs experts faster than the tables of vLLM's kernels, from "
     "which the device's ceilings come.\n";

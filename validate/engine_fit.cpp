@@ -38,8 +38,8 @@ const HostParameter kRequest{"per_request",           0, 200 * milli, 30 * milli
                              &EngineTime::per_request};
 
 /// Between engines a host time differs by about a fifth of its bounds, and a run is predicted to about a
-/// tenth. So a parameter at the far end of its bounds from the centre counts like an error of 0.1 / 0.2 in one
-/// independent run.
+/// tenth. So a parameter at the far end of its bounds from the centre counts like an error of 0.1 / 0.2 in
+/// one independent run.
 constexpr double kPull = 0.5;
 /// What several engines have in common is pulled to the usual much less.
 constexpr double kPooledPull = 0.3;
@@ -115,9 +115,8 @@ void append(std::vector<double>& to, const std::vector<double>& from) {
 
 /// Fits without each value of `key`, errors on the rows that have it.
 void leave_one_out(const std::vector<ServedCase>& cases, const std::vector<ServedCase>& others,
-                   const Engine& start,
-                   const std::function<std::string(const ServingRun&)>& key, ErrorSummary& tpot,
-                   ErrorSummary& ttft, std::vector<Engine>& fits) {
+                   const Engine& start, const std::function<std::string(const ServingRun&)>& key,
+                   ErrorSummary& tpot, ErrorSummary& ttft, std::vector<Engine>& fits) {
     std::set<std::string> values;
     for (const ServedCase& c : cases) values.insert(key(*c.run));
     if (values.size() < 2) return;
@@ -167,7 +166,8 @@ std::vector<ServedCase> usable(const std::vector<ServingRun>& runs, const Profil
         if (run.disaggregated || !seen.insert(key).second) continue;
         if (run.ttft > run.output * run.tpot) continue;  // mostly waiting: see `doubt` in serving_cases.cpp
         try {
-            if (loaded.models.count(run.model) == 0) loaded.models.emplace(run.model, profiles.model(run.model));
+            if (loaded.models.count(run.model) == 0)
+                loaded.models.emplace(run.model, profiles.model(run.model));
             if (loaded.devices.count(run.hardware) == 0)
                 loaded.devices.emplace(run.hardware, profiles.hardware(run.hardware));
             if (loaded.engines.count(run.engine) == 0)
