@@ -117,12 +117,6 @@ std::map<std::string, std::vector<KernelCase>> by_group(const std::vector<Kernel
     return groups;
 }
 
-bool share_kernel(const std::vector<KernelCase>& a, const std::vector<KernelCase>& b) {
-    std::set<std::string> kernels;
-    for (const KernelCase& c : a) kernels.insert(c.kernel);
-    return std::any_of(b.begin(), b.end(), [&](const KernelCase& c) { return kernels.count(c.kernel) > 0; });
-}
-
 /// The group that a group's behaviour on another device is taken from where it was not measured there.
 std::string nearest_kin(const std::string& group) {
     if (group.starts_with("products")) return "products half";
@@ -213,6 +207,23 @@ double memory_share(const std::vector<KernelCase>& cases, const Peaks& peaks, do
     return std::clamp(best, find_ceiling("memory")->low, find_ceiling("memory")->high);
 }
 
+bool share_kernel(const std::vector<KernelCase>& a, const std::vector<KernelCase>& b) {
+    std::set<std::string> kernels;
+    for (const KernelCase& c : a) kernels.insert(c.kernel);
+    return std::any_of(b.begin(), b.end(), [&](const KernelCase& c) { return kernels.count(c.kernel) > 0; });
+}
+
+Ceilings moved_to(const Ceilings& fitted, const Ceilings& there) {
+    Ceilings moved = fitted;
+    moved.peaks = there.peaks;
+    for (const CeilingParameter& p : ceiling_parameters()) {
+        const double value = p.get(fitted);
+        p.set(moved, p.carries == Carries::kernel_choice ? p.get(there)
+                                                         : carried(p, value, fitted.peaks, there.peaks));
+    }
+    return moved;
+}
+
 CeilingsFit fit_ceilings(const std::vector<KernelCase>& cases, const Ceilings& start, unsigned seed,
                          int most_rows) {
     CeilingsFit result{start, {}};
@@ -224,11 +235,10 @@ CeilingsFit fit_ceilings(const std::vector<KernelCase>& cases, const Ceilings& s
 }
 
 void cross(CeilingsFit& fit, const std::vector<KernelCase>& cases, const std::vector<KernelCase>& other,
-           const Peaks& peaks) {
+           const Ceilings& there) {
     const auto own = by_group(cases);
     const auto groups = by_group(other);
-    Ceilings moved = fit.ceilings;
-    moved.peaks = peaks;
+    const Ceilings moved = moved_to(fit.ceilings, there);
     std::map<std::string, double> widening;
     for (FittedGroup& g : fit.groups) {
         const auto at = groups.find(g.group);

@@ -39,9 +39,16 @@ std::string spread_parameter(const std::string& group);
 CeilingsFit fit_ceilings(const std::vector<KernelCase>& cases, const Ceilings& start, unsigned seed = 0,
                          int most_rows = 1500);
 
-/// Errors and spreads of another device's cases under a fit, with that device's peaks; filled in by group. A
+/// A fit of one device on another: that one's peaks and the kernels that its software is known to choose, and
+/// of the fit what carries over (`carried`). No time measured `there` is used.
+Ceilings moved_to(const Ceilings& fitted, const Ceilings& there);
+
+/// Whether some kernel was timed in both.
+bool share_kernel(const std::vector<KernelCase>& a, const std::vector<KernelCase>& b);
+
+/// Errors and spreads of another device's cases under a fit that is moved there; filled in by group. A
 /// group that the other device does not have, or runs with another kernel, widens as its nearest kin does.
 void cross(CeilingsFit& fit, const std::vector<KernelCase>& cases, const std::vector<KernelCase>& other,
-           const Peaks& peaks);
+           const Ceilings& there);
 
 }  // namespace headroom

@@ -37,22 +37,61 @@ const HostParameter kHost[] = {
 const HostParameter kRequest{"per_request",           0, 200 * milli, 30 * milli, milli, " ms",
                              &EngineTime::per_request};
 
-/// A parameter at the far end of its bounds counts like an error of 30 % in one run.
-constexpr double kPull = 0.3;
+/// Between engines a host time differs by about a fifth of its bounds, and a run is predicted to about a
+/// tenth. So a parameter at the far end of its bounds from the centre counts like an error of 0.1 / 0.2 in
+/// one independent run.
+constexpr double kPull = 0.5;
+/// What several engines have in common is pulled to the usual much less.
+constexpr double kPooledPull = 0.3;
+/// Runs that a pool is thinned to.
+constexpr std::size_t kPooledRuns = 160;
 
-double get(const Engine& e, const HostParameter& p) {
-    return p.field != nullptr ? (e.time.*p.field).expected : e.time.overlap;
+double get(const EngineTime& t, const HostParameter& p) {
+    return p.field != nullptr ? (t.*p.field).expected : t.overlap;
 }
 
-void set(Engine& e, const HostParameter& p, double value) {
+void set(EngineTime& t, const HostParameter& p, double value) {
     if (p.field != nullptr)
-        (e.time.*p.field).expected = value;
+        (t.*p.field).expected = value;
     else
-        e.time.overlap = value;
+        t.overlap = value;
 }
 
 ServingTimes times(const ServedCase& c, const Engine& e) {
     return serving_times(*c.run, *c.model, *c.hardware, e);
+}
+
+/// Runs of one engine, model and device err together: n of them count as the root of n.
+std::vector<double> weights_of(const std::vector<ServedCase>& cases) {
+    const auto cluster = [](const ServedCase& c) {
+        return c.run->engine + c.run->version + c.run->model + c.run->hardware;
+    };
+    std::map<std::string, int> sizes;
+    for (const ServedCase& c : cases) ++sizes[cluster(c)];
+    std::vector<double> weights;
+    for (const ServedCase& c : cases) weights.push_back(std::pow(sizes.at(cluster(c)), -0.25));
+    return weights;
+}
+
+/// Values of kHost that fit the runs' TPOT, each engine with its own memory and scheduler.
+std::vector<double> host_values(const std::vector<ServedCase>& cases, const EngineTime& start,
+                                const EngineTime& centre, double pull) {
+    std::vector<FitParameter> parameters;
+    for (const HostParameter& p : kHost)
+        parameters.push_back({p.name, std::clamp(get(start, p), p.low, p.high), p.low, p.high});
+    const std::vector<double> weights = weights_of(cases);
+    const Residuals residuals = [&](std::span<const double> values, std::span<double> out) {
+        for (std::size_t i = 0; i < cases.size(); ++i) {
+            Engine now = *cases[i].engine;
+            for (std::size_t k = 0; k < values.size(); ++k) set(now.time, kHost[k], values[k]);
+            out[i] = weights[i] * std::log(times(cases[i], now).tpot.expected / cases[i].run->tpot);
+        }
+        for (std::size_t k = 0; k < values.size(); ++k)
+            out[cases.size() + k] =
+                pull * (values[k] - get(centre, kHost[k])) / (kHost[k].high - kHost[k].low);
+    };
+    return fit(parameters, static_cast<int>(cases.size() + parameters.size()), residuals,
+               {.robust_scale = 0.05, .max_evaluations = 120});
 }
 
 std::vector<double> tpot_errors(const std::vector<ServedCase>& cases, const Engine& e) {
@@ -75,22 +114,79 @@ void append(std::vector<double>& to, const std::vector<double>& from) {
 }
 
 /// Fits without each value of `key`, errors on the rows that have it.
-void leave_one_out(const std::vector<ServedCase>& cases, const Engine& start,
-                   const std::function<std::string(const ServingRun&)>& key, ErrorSummary& tpot,
-                   ErrorSummary& ttft, std::vector<Engine>& fits) {
+void leave_one_out(const std::vector<ServedCase>& cases, const std::vector<ServedCase>& others,
+                   const Engine& start, const std::function<std::string(const ServingRun&)>& key,
+                   ErrorSummary& tpot, ErrorSummary& ttft, std::vector<Engine>& fits) {
     std::set<std::string> values;
     for (const ServedCase& c : cases) values.insert(key(*c.run));
     if (values.size() < 2) return;
     std::vector<double> tpots, ttfts;
     for (const std::string& value : values) {
-        std::vector<ServedCase> train, test;
+        std::vector<ServedCase> train, test, pool;
         for (const ServedCase& c : cases) (key(*c.run) == value ? test : train).push_back(c);
-        fits.push_back(fit_engine_time(train, start));
+        for (const ServedCase& c : others) {
+            if (key(*c.run) != value) pool.push_back(c);
+        }
+        fits.push_back(fit_engine_time(train, start, pooled_time(pool)));
         append(tpots, tpot_errors(test, fits.back()));
         append(ttfts, ttft_errors(test, fits.back()));
     }
     tpot = summarise(std::move(tpots));
     ttft = summarise(std::move(ttfts));
+}
+
+bool believable(const std::pair<int, int>& series) { return series.second <= kMostBelowFloor * series.first; }
+
+/// What runs name, each loaded once.
+struct Loaded {
+    std::map<std::string, Model> models;
+    std::map<std::string, Hardware> devices;
+    std::map<std::string, Engine> engines;  ///< with the usual host times
+};
+
+/// The runs that can be fitted to: co-located, listed once, not mostly waiting, of a series that is believed
+/// and not below their floor. `name` must be an engine; of other engines what is not known is left out.
+std::vector<ServedCase> usable(const std::vector<ServingRun>& runs, const Profiles& profiles,
+                               const std::string& name, Loaded& loaded) {
+    std::vector<ServedCase> cases;
+    std::set<std::string> seen;
+    std::map<std::string, std::pair<int, int>>
+        series;  // runs of an engine, version and model; those that beat the floor
+    const auto series_of = [](const ServingRun& r) { return r.engine + r.version + r.model; };
+    const auto engine_of = [&](const std::string& engine) {
+        Engine e = profiles.engine(engine);
+        const EngineTime usual = usual_time();
+        for (const HostParameter& p : kHost) set(e.time, p, get(usual, p));
+        return e;
+    };
+    loaded.engines.emplace(name, engine_of(name));
+    for (const ServingRun& run : runs) {
+        const std::string key = fmt::format("{} {} {} {} {} {}", run.engine, run.model, run.hardware,
+                                            run.concurrency, run.tpot.base(), run.ttft.base());
+        if (run.disaggregated || !seen.insert(key).second) continue;
+        if (run.ttft > run.output * run.tpot) continue;  // mostly waiting: see `doubt` in serving_cases.cpp
+        try {
+            if (loaded.models.count(run.model) == 0)
+                loaded.models.emplace(run.model, profiles.model(run.model));
+            if (loaded.devices.count(run.hardware) == 0)
+                loaded.devices.emplace(run.hardware, profiles.hardware(run.hardware));
+            if (loaded.engines.count(run.engine) == 0)
+                loaded.engines.emplace(run.engine, engine_of(run.engine));
+        } catch (const InputError&) {
+            if (run.engine == name) throw;
+            continue;
+        }
+        const ServedCase c{&run, &loaded.models.at(run.model), &loaded.devices.at(run.hardware),
+                           &loaded.engines.at(run.engine)};
+        auto& [rows, beaten] = series[series_of(run)];
+        ++rows;
+        if (run.tpot >= times(c, *c.engine).tpot.floor)
+            cases.push_back(c);
+        else
+            ++beaten;
+    }
+    std::erase_if(cases, [&](const ServedCase& c) { return !believable(series.at(series_of(*c.run))); });
+    return cases;
 }
 
 /// What is too small to matter is nothing.
@@ -113,22 +209,30 @@ std::string yaml_of(const Engine& e) {
 
 }  // namespace
 
-Engine fit_engine_time(const std::vector<ServedCase>& cases, const Engine& start) {
+EngineTime usual_time() {
+    EngineTime t;
+    for (const HostParameter& p : kHost) set(t, p, p.usual);
+    set(t, kRequest, kRequest.usual);
+    return t;
+}
+
+EngineTime pooled_time(const std::vector<ServedCase>& cases) {
+    EngineTime t = usual_time();
+    if (cases.empty()) return t;
+    std::vector<ServedCase> used;
+    const std::size_t stride = std::max<std::size_t>(1, cases.size() / kPooledRuns);
+    for (std::size_t i = 0; i < cases.size(); i += stride) used.push_back(cases[i]);
+    const std::vector<double> values = host_values(used, t, t, kPooledPull);
+    for (std::size_t k = 0; k < values.size(); ++k) set(t, kHost[k], values[k]);
+    return t;
+}
+
+Engine fit_engine_time(const std::vector<ServedCase>& cases, const Engine& start, const EngineTime& centre) {
     Engine engine = start;
-    std::vector<FitParameter> parameters;
-    for (const HostParameter& p : kHost)
-        parameters.push_back({p.name, std::clamp(get(start, p), p.low, p.high), p.low, p.high});
-    const Residuals residuals = [&](std::span<const double> values, std::span<double> out) {
-        Engine now = engine;
-        for (std::size_t i = 0; i < values.size(); ++i) set(now, kHost[i], values[i]);
-        for (std::size_t i = 0; i < cases.size(); ++i)
-            out[i] = std::log(times(cases[i], now).tpot.expected / cases[i].run->tpot);
-        for (std::size_t i = 0; i < values.size(); ++i)
-            out[cases.size() + i] = kPull * (values[i] - kHost[i].usual) / (kHost[i].high - kHost[i].low);
-    };
-    const std::vector<double> values = fit(parameters, static_cast<int>(cases.size() + parameters.size()),
-                                           residuals, {.robust_scale = 0.05, .max_evaluations = 120});
-    for (std::size_t i = 0; i < values.size(); ++i) set(engine, kHost[i], values[i]);
+    std::vector<ServedCase> own = cases;
+    for (ServedCase& c : own) c.engine = &start;
+    const std::vector<double> values = host_values(own, centre, centre, kPull);
+    for (std::size_t k = 0; k < values.size(); ++k) set(engine.time, kHost[k], values[k]);
 
     // What TTFT has beyond the steps: the median keeps queues of single rows out.
     std::vector<double> beyond;
@@ -142,55 +246,33 @@ Engine fit_engine_time(const std::vector<ServedCase>& cases, const Engine& start
     return engine;
 }
 
-bool believable(const std::pair<int, int>& series) { return series.second <= kMostBelowFloor * series.first; }
-
 EngineFitAnswer fit_engine(const std::string& name, const std::vector<ServingRun>& runs,
                            const Profiles& profiles) {
-    std::map<std::string, Model> models;
-    std::map<std::string, Hardware> devices;
-    std::vector<ServedCase> cases;
-    std::set<std::string> seen;
-    std::map<std::string, std::pair<int, int>>
-        series;  // runs of a version and model; those that beat the floor
-    Engine start = profiles.engine(name);
-    for (const HostParameter& p : kHost) set(start, p, p.usual);
-    for (const ServingRun& run : runs) {
-        const std::string key = fmt::format("{} {} {} {} {}", run.model, run.hardware, run.concurrency,
-                                            run.tpot.base(), run.ttft.base());
-        if (run.engine != name || run.disaggregated || !seen.insert(key).second) continue;
-        if (run.ttft > run.output * run.tpot) continue;  // mostly waiting: see `doubt` in serving_cases.cpp
-        const Model& model = models.try_emplace(run.model, profiles.model(run.model)).first->second;
-        const Hardware& hardware =
-            devices.try_emplace(run.hardware, profiles.hardware(run.hardware)).first->second;
-        const ServedCase c{&run, &model, &hardware};
-        ++series[run.version + run.model].first;
-        if (run.tpot >= times(c, start).tpot.floor)
-            cases.push_back(c);
-        else
-            ++series[run.version + run.model].second;
-    }
-    std::erase_if(cases,
-                  [&](const ServedCase& c) { return !believable(series.at(c.run->version + c.run->model)); });
+    Loaded loaded;
+    const std::vector<ServedCase> all = usable(runs, profiles, name, loaded);
+    std::vector<ServedCase> cases, others;
+    for (const ServedCase& c : all) (c.run->engine == name ? cases : others).push_back(c);
+    const Engine& start = loaded.engines.at(name);
     if (cases.size() < 10) refuse(name, "", "has fewer than ten runs to fit to");
     EngineFitAnswer answer;
     answer.engine = name;
     answer.rows = static_cast<int>(cases.size());
-    Engine fitted = fit_engine_time(cases, start);
+    Engine fitted = fit_engine_time(cases, start, pooled_time(others));
     answer.tpot = summarise(tpot_errors(cases, fitted));
     answer.ttft = summarise(ttft_errors(cases, fitted));
     std::vector<Engine> fits{fitted};
     leave_one_out(
-        cases, start, [](const ServingRun& r) { return r.model; }, answer.tpot_other_model,
+        cases, others, start, [](const ServingRun& r) { return r.model; }, answer.tpot_other_model,
         answer.ttft_other_model, fits);
     leave_one_out(
-        cases, start, [](const ServingRun& r) { return r.hardware; }, answer.tpot_other_device,
+        cases, others, start, [](const ServingRun& r) { return r.hardware; }, answer.tpot_other_device,
         answer.ttft_other_device, fits);
     for (const HostParameter* p : {&kHost[0], &kHost[1], &kHost[2], &kRequest}) {
         Interval& i = fitted.time.*(p->field);
         i.low = i.high = i.expected;
         for (const Engine& e : fits) {
-            i.low = std::min(i.low, get(e, *p));
-            i.high = std::max(i.high, get(e, *p));
+            i.low = std::min(i.low, get(e.time, *p));
+            i.high = std::max(i.high, get(e.time, *p));
         }
         answer.parameters.push_back({p->name, i.low, i.expected, i.high});
     }

@@ -16,8 +16,7 @@ FitAnswer fit_tables(const std::string& path, const Hardware& hardware, const Ot
     answer.refused_names = std::move(tables.refused);
     if (!other.path.empty()) {
         answer.other_hardware = other.hardware.name;
-        cross(fit, tables.cases, read_kernel_tables(other.path, other.hardware).cases,
-              other.hardware.reach.peaks);
+        cross(fit, tables.cases, read_kernel_tables(other.path, other.hardware).cases, other.hardware.reach);
     }
     answer.memory = fit.ceilings.memory;
     answer.yaml = ceilings_yaml(hardware, fit.ceilings, fit.groups);

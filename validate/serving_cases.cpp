@@ -6,6 +6,7 @@
 #include "memory/ledger.h"
 #include "ops/tensor.h"
 #include "serving/steady.h"
+#include "spec/interval.h"
 
 #include <algorithm>
 #include <cctype>
@@ -114,8 +115,9 @@ std::string floor_reason(const ServingRun& run) {
            "stopped early";
 }
 
-/// Requests per client that serving benchmarks send; the first of each arrive together.
-constexpr double kRounds = 10;
+/// Requests per client that serving benchmarks send; the first of each arrive together. Rows do not say how
+/// many: customs are about ten, from six to twenty.
+const Interval kRounds{20, 10, 6, ""};  // of the least, the expected and the longest wait
 
 /// Half a step until the prompt is seen, the prompts before it, its own prefill beside the decoding batch,
 /// and the time outside the steps. Before it are: of the first round, when all clients start at once, half
@@ -128,10 +130,14 @@ TimeEstimate first_token(const ServingRun& run, const Shard& parts, const Hardwa
     const TimeEstimate many = prompt_time(parts, hardware, engine, load, 1, together * run.input);
     const double busy = many.expected / together / (run.output * step.expected / batch);
     const double rho = std::min(0.9, busy);
-    const double ahead = (batch - 1) / 2 / kRounds + std::min(batch / 2, rho / (2 * (1 - rho)));
+    const double queued = std::min(batch / 2, rho / (2 * (1 - rho)));
+    const auto wait = [&](double rounds, Seconds each) {
+        return ((batch - 1) / 2 / rounds + queued) / together * each;
+    };
     TimeEstimate t = own;
     t += 0.5 * step;
-    t += (ahead / together) * many;
+    t += {wait(kRounds.low, many.floor), wait(kRounds.low, many.low), wait(kRounds.expected, many.expected),
+          wait(kRounds.high, many.high)};
     t += (run.waiting / batch * run.output) * step;  // until the next slot is free
     t.floor = own.floor;
     t.low += Seconds(engine.time.per_request.low);

@@ -74,8 +74,18 @@ TouchedExperts touched_experts(const Shard& shard, double tokens_per_rank) {
     return {sum.touched / layers, sum.uniform / layers, sum.held / layers};
 }
 
+RateInterval token_rate(const Prediction& p) {
+    const double batch = static_cast<double>(p.batch);
+    const TimeEstimate& t = p.decode.time;
+    return {p.decode.tokens.low * batch / t.high.in(second),
+            p.decode.tokens.expected * batch / t.expected.in(second),
+            p.decode.tokens.high * batch / t.low.in(second),
+            p.decode.tokens.high * batch / t.floor.in(second)};
+}
+
 PredictAnswer predict(const Question& q, const std::vector<std::int64_t>& batches,
-                      const std::vector<std::int64_t>& contexts, const std::vector<std::int64_t>& prompts) {
+                      const std::vector<std::int64_t>& contexts, const std::vector<std::int64_t>& prompts,
+                      std::int64_t beside) {
     PredictAnswer answer;
     answer.question = q;
     answer.peak = linear_peak(q.model, q.hardware);
@@ -90,9 +100,15 @@ PredictAnswer predict(const Question& q, const std::vector<std::int64_t>& batche
                 p.context = context;
                 p.prompt = prompt;
                 const double rank = static_cast<double>(batch) / q.deployment.dp;
-                p.decode =
-                    step_time(part, decode_batch(rank, static_cast<double>(context)), q.hardware, q.engine);
-                p.experts = touched_experts(part, rank);
+                p.beside = beside;
+                Batch step = decode_batch(rank, static_cast<double>(context));
+                if (beside > 0)
+                    step.groups.push_back({.sequences = 1.0 / q.deployment.dp,
+                                           .fresh = static_cast<double>(beside),
+                                           .past = 0,
+                                           .samples = false});
+                p.decode = step_time(part, step, q.hardware, q.engine);
+                p.experts = touched_experts(part, tokens(with_guesses(step, part)));
                 p.prefill = prefill_time(part, static_cast<double>(prompt), q.hardware, q.engine);
                 p.prefill_chunks = chunks_of(static_cast<double>(prompt), q.engine);
                 p.weight_intensity = static_cast<double>(batch) * intensity;

@@ -21,6 +21,7 @@ struct Prediction {
     std::int64_t batch = 1;    ///< sequences of the whole replica
     std::int64_t context = 1;  ///< tokens that each attends to, the new one included
     std::int64_t prompt = 1;
+    std::int64_t beside = 0;  ///< prompt tokens that the decode step carries beside the sequences
     StepTime decode;
     StepTime prefill;  ///< of one prompt alone, in chunks where the engine cuts it
     std::int64_t prefill_chunks = 1;
@@ -38,8 +39,16 @@ struct PredictAnswer {
 
 /// Every combination of the lists, in their order. Does not refuse a batch that does not fit: it says how
 /// many would.
+/// `beside`: tokens of a prompt's first chunk that run in the decode step, as under chunked prefill.
 PredictAnswer predict(const Question& question, const std::vector<std::int64_t>& batches,
-                      const std::vector<std::int64_t>& contexts, const std::vector<std::int64_t>& prompts);
+                      const std::vector<std::int64_t>& contexts, const std::vector<std::int64_t>& prompts,
+                      std::int64_t beside = 0);
+
+/// Tokens per second of the whole batch: both the step's time and the tokens gained are intervals.
+struct RateInterval {
+    double low = 0, expected = 0, high = 0, floor = 0;
+};
+RateInterval token_rate(const Prediction& prediction);
 
 /// The prefill of one prompt, in chunks of the engine's token budget where it chunks.
 StepTime prefill_time(const Shard& shard, double prompt, const Hardware& hardware, const Engine& engine);

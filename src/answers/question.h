@@ -15,6 +15,7 @@ struct Echo {
     std::string model, hw, engine, workload;
     std::string weights, kv;  ///< formats as used
     std::vector<std::string> set;
+    std::string speculate{};
 };
 
 /// What most questions are about: a model, spread over devices, under an engine.

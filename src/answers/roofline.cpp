@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "answers/roofline.h"
 
+#include "ops/speculation.h"
+
 #include <algorithm>
 
 namespace headroom {
@@ -28,7 +30,8 @@ RooflineAnswer roofline(const Question& q, bool prefill, std::int64_t batch, std
     const Shard part = shard(q.model, q.deployment);
     const double sequences = static_cast<double>(batch) / q.deployment.dp;
     const double length = static_cast<double>(tokens);
-    const Batch work_of = prefill ? prefill_batch(sequences, length) : decode_batch(sequences, length);
+    const Batch work_of =
+        with_guesses(prefill ? prefill_batch(sequences, length) : decode_batch(sequences, length), part);
     const bool graph = q.engine.time.graphs && !prefill;
     for (const Operator& op : step_operators(part, work_of)) {
         auto row = std::find_if(answer.rows.begin(), answer.rows.end(),

@@ -6,6 +6,7 @@
 #include "io/engine_yaml.h"
 #include "io/hardware_yaml.h"
 #include "io/model_reader.h"
+#include "ops/speculation.h"
 #include "ops/tensor.h"
 
 #include <cstdio>
@@ -42,6 +43,10 @@ void add_subject_options(CLI::App& app, Subject& s) {
         "--routing", s.routing,
         "how tokens choose experts: uniform, balanced, or power-law:ALPHA (0 to 2; published benchmarks use "
         "1.01 and 1.2); the interval of a step's time reaches to uniform (default uniform)");
+    app.add_option("--speculate", s.speculate,
+                   "speculative decoding: k=3,accept=0.7..0.8,draft=mtp: guesses per step, how often one is "
+                   "right (a number or an interval), and what guesses: ngram (default, free), mtp (the "
+                   "model's prediction layers) or a model");
     app.add_option("--tp", s.tp, "tensor parallel degree, GPUs (default 1)");
     app.add_option("--pp", s.pp, "pipeline stages (default 1)");
     app.add_option("--ep", s.ep, "expert parallel degree, of the tp x dp GPUs (default 1)");
@@ -211,7 +216,8 @@ void fill_echo(Question& q, const Subject& s) {
               "",
               s.weights.empty() ? to_string(linear_format(q.model)) : s.weights,
               to_string(kv_format(q.model)),
-              s.output.set};
+              s.output.set,
+              s.speculate};
 }
 
 Question load_question(const Subject& s, OptionFaults& faults) {
@@ -228,7 +234,10 @@ Question load_question(const Subject& s, OptionFaults& faults) {
         faults.add("--model",
                    "is needed: a name in models/ (headroom models list) or a path to a config.json");
     } else {
-        attempt([&] { q.model = with_precision(load_model(s.output, s.model), s.weights, s.kv, faults); });
+        attempt([&] {
+            q.model = with_speculation(with_precision(load_model(s.output, s.model), s.weights, s.kv, faults),
+                                       s.speculate, s.output, faults);
+        });
     }
     q.model.routing = parse_routing(s.routing, faults);
     attempt([&] { q.hardware = load_hardware(s.output, s.hw); });
@@ -240,6 +249,8 @@ Question load_question(const Subject& s, OptionFaults& faults) {
                     degree("--cp", s.cp)};
     faults.finish();
     for (const std::string& fault : deployment_faults(q.model, q.deployment)) faults.add("", fault);
+    const std::string draft = speculation_fault(q.model, q.deployment);
+    if (!draft.empty()) faults.add("--speculate", draft);
     faults.finish();
     fill_echo(q, s);
     return q;

@@ -33,6 +33,7 @@ struct Subject {
     std::string model, hw = "h100-sxm", engine = "vllm";
     std::string weights, kv;
     std::string routing = "uniform";
+    std::string speculate;
     std::string tp, pp, ep, dp, cp;  ///< "": 1, or what a search chooses
 };
 
@@ -92,6 +93,8 @@ Model with_precision(Model model, const std::string& weights, const std::string&
 
 /// "uniform", "balanced", "power-law:1.2".
 Routing parse_routing(const std::string& text, OptionFaults& faults);
+/// The model with `--speculate` applied: "k=3,accept=0.7..0.8,draft=mtp" and the like; "" leaves it.
+Model with_speculation(Model model, const std::string& text, const Output& output, OptionFaults& faults);
 
 /// Fills the names and formats of `Question::echo`.
 void fill_echo(Question& question, const Subject& subject);

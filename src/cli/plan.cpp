@@ -93,7 +93,8 @@ std::vector<Variant> variants_of(const Options& o, const Question& q, OptionFaul
         const std::size_t slash = part.find('/');
         const std::string weights = part.substr(0, slash);
         const std::string kv = slash == std::string::npos ? o.subject.kv : part.substr(slash + 1);
-        all.push_back(variant(weights, with_precision(plain, weights, kv, faults)));
+        all.push_back(variant(weights, with_speculation(with_precision(plain, weights, kv, faults),
+                                                        o.subject.speculate, o.subject.output, faults)));
     }
     return all;
 }

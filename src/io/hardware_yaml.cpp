@@ -64,6 +64,16 @@ MeasuredCeilings read_ceilings(MapReader map, const std::vector<Source>& sources
     return found;
 }
 
+/// The rates that decide what of a fit carries over to another device.
+Peaks read_measured_on(MapReader map, const std::vector<Source>& sources) {
+    Peaks p;
+    p.sms = static_cast<int>(map.plain_fact("sms", sources, true).value_or(Fact<double>{}).value);
+    p.clock = required<kFrequency>(map, "clock", sources).value;
+    p.memory = required<kBandwidth>(map, "bandwidth", sources).value;
+    map.done();
+    return p;
+}
+
 Generation read_generation(const std::string& path) {
     Faults faults(path);
     MapReader root = MapReader::parse(read_file(path), faults);
@@ -81,12 +91,18 @@ Generation read_generation(const std::string& path) {
         if (!fs::exists(other) || fs::path(path) == other) {
             root.fault("kernels_like", "names no other file in generations/");
         } else {
-            g.kernels = read_generation(other.string()).kernels;
-            for (auto& [name, fact] : g.kernels.values) fact.kind = SourceKind::estimate;
+            const Generation like = read_generation(other.string());
+            g.kernels = like.kernels;
+            g.measured_on = like.measured_on;
+            g.own = like.own;
+            for (MeasuredCeilings* all : {&g.kernels, &g.own})
+                for (auto& [name, fact] : all->values) fact.kind = SourceKind::estimate;
         }
     }
-    if (auto own = root.optional_map("kernels")) {
-        for (auto& [name, fact] : read_ceilings(*own, g.sources).values) g.kernels.values[name] = fact;
+    if (auto on = root.optional_map("measured_on")) g.measured_on = read_measured_on(*on, g.sources);
+    if (auto kernels = root.optional_map("kernels")) {
+        MeasuredCeilings& into = root.has("kernels_like") ? g.own : g.kernels;
+        for (auto& [name, fact] : read_ceilings(*kernels, g.sources).values) into.values[name] = fact;
     }
     root.done();
     faults.finish();

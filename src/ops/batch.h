@@ -15,7 +15,8 @@ struct SequenceGroup {
     double past = 0;
     bool samples =
         true;  ///< the last token's logits are needed (false for a prefill chunk that is not the last)
-    bool mixed = false;  ///< `past` is a mean: lengths are spread evenly from nothing to twice of it
+    bool mixed = false;   ///< `past` is a mean: lengths are spread evenly from nothing to twice of it
+    bool checks = false;  ///< the fresh tokens are guesses to be checked: the logits of all are needed
 };
 
 /// What one GPU group of a replica works on in one step.
@@ -46,7 +47,7 @@ inline double tokens(const Batch& batch) {
 
 inline double sampled(const Batch& batch) {
     double sum = 0;
-    for (const SequenceGroup& g : batch.groups) sum += g.samples ? g.sequences : 0;
+    for (const SequenceGroup& g : batch.groups) sum += g.samples ? g.sequences * (g.checks ? g.fresh : 1) : 0;
     return sum;
 }
 

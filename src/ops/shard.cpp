@@ -3,6 +3,7 @@
 
 #include "ops/experts.h"
 #include "ops/mixer.h"
+#include "ops/speculation.h"
 #include "ops/tensor.h"
 
 #include <algorithm>
@@ -104,6 +105,10 @@ Shard shard(const Model& model, const Deployment& d) {
     whole.context_shards = d.cp;
     result.vocabulary = padded_vocabulary(model.vocabulary, d.tp) * d.tp;
     whole.vocabulary = padded_vocabulary(model.vocabulary, d.tp);
+    std::optional<Speculation> speculation = model.speculation;
+    if (speculation && speculation->draft)
+        speculation->draft = std::make_shared<const Model>(
+            shard(*speculation->draft, draft_deployment(*speculation->draft, d)).stages[0]);
     // Layers are dealt out evenly, the first stages taking one more where they do not divide.
     const std::size_t layers = model.layout.size(), stages = static_cast<std::size_t>(d.pp);
     std::size_t next = 0;
@@ -115,6 +120,8 @@ Shard shard(const Model& model, const Deployment& d) {
         next += take;
         // Tables that tokens look themselves up in are where the embedding is.
         if (s > 0) std::erase_if(part.extras, [](const ExtraTensor& e) { return e.role == Role::embedding; });
+        part.speculation.reset();
+        if (s + 1 == stages) part.speculation = speculation;
         result.stages.push_back(std::move(part));
         result.has_embedding.push_back(s == 0);
         result.has_head.push_back(s + 1 == stages);
@@ -124,7 +131,7 @@ Shard shard(const Model& model, const Deployment& d) {
 
 Bytes stage_weight_bytes(const Shard& shard, std::size_t stage) {
     const Model& part = shard.stages[stage];
-    Bytes sum = weight_bytes(part);
+    Bytes sum = weight_bytes(part) + draft_weight_bytes(part);
     // A stage without embedding or head does not hold them; a tied pair is held where either is needed.
     const Bytes table = static_cast<double>(part.vocabulary) * static_cast<double>(embedding_width(part)) *
                         bytes_per_element(part.formats[Role::embedding]);
@@ -158,6 +165,13 @@ ModelKv kv_of(const Model& part) {
         law.per_token /= part.context_shards;  // states are on every GPU
         kv.push_back({law, counts[i]});
     }
+    if (!part.speculation || !part.speculation->draft) return kv;
+    const int copies =  // each prediction layer that is used has a cache of its own
+        part.speculation->own_layers ? std::max(1, std::min(part.prediction.count, part.speculation->guesses))
+                                     : 1;
+    Model draft = *part.speculation->draft;
+    draft.kv_format = kv_format(part);
+    for (KvLayers& layers : kv_of(draft)) kv.push_back({layers.law, copies * layers.layers});
     return kv;
 }
 

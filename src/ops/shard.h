@@ -26,7 +26,7 @@ std::vector<std::string> deployment_faults(const Model& model, const Deployment&
 /// Requires deployment_faults to be empty.
 Shard shard(const Model& model, const Deployment& deployment);
 
-/// Weights of one GPU of a stage.
+/// Weights of one GPU of a stage, those of a draft included.
 Bytes stage_weight_bytes(const Shard& shard, std::size_t stage);
 
 /// Weights of the fullest GPU, prediction layers not included.

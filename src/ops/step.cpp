@@ -4,6 +4,7 @@
 #include "ops/experts.h"
 #include "ops/mixer.h"
 #include "ops/routing.h"
+#include "ops/speculation.h"
 #include "ops/tensor.h"
 
 #include <algorithm>
@@ -219,6 +220,7 @@ std::vector<Operator> step_operators(const Shard& shard, std::size_t stage, cons
             all.push_back({"all_gather (logits)",
                            Collective{CollectiveKind::all_gather, logits, shard.deployment.tp}, 1});
         }
+        for (Operator& op : draft_operators(shard, batch)) all.push_back(std::move(op));
     } else {
         all.push_back(
             {"send to next stage", Collective{CollectiveKind::send, c.rows * width * c.activation, 2}, 1});

@@ -74,7 +74,9 @@ KernelTime mla_prefill_time(const MlaShape& s, const Ceilings& ceilings) {
     t.launch = launch_time(s, ceilings, c.prefill_launch);
     t.compute = max(full * tile, std::ceil(s.sequences * s.heads * row_tiles / sms) * mean * tile);
     const double tokens = s.sequences * s.query_tokens;
-    const Bytes bytes = tokens * s.heads * (2 * qk + 2 * s.v_dim) * 2 * byte;
+    // Beside q, k, v and the output of every head: the latent, projected, normed, cached and read to be
+    // expanded.
+    const Bytes bytes = tokens * (s.heads * (2 * qk + 2 * s.v_dim) + 4 * (s.rank + s.rope_dim)) * 2 * byte;
     t.memory = bytes / ceilings.memory_rate();
     const Seconds expand =
         2 * s.sequences * s.context * s.rank * s.heads * (s.nope_dim + s.v_dim) * flop / rate;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "perf/step_time.h"
 
+#include "ops/speculation.h"
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -8,9 +10,10 @@
 namespace headroom {
 namespace {
 
-/// From this many new tokens on a sequence counts as a prompt; below it decodes, several at a time where it
-/// speculates.
+/// From this many new tokens on a sequence counts as a prompt, unless they are guesses.
 constexpr double kPromptFrom = 9;
+
+bool is_prompt(const SequenceGroup& g) { return !g.checks && g.fresh >= kPromptFrom; }
 
 struct HostWork {
     double sequences = 0;
@@ -19,8 +22,7 @@ struct HostWork {
 
 HostWork host_work(const Batch& batch) {
     HostWork work;
-    for (const SequenceGroup& g : batch.groups)
-        (g.fresh < kPromptFrom ? work.sequences : work.prompts) += g.sequences;
+    for (const SequenceGroup& g : batch.groups) (is_prompt(g) ? work.prompts : work.sequences) += g.sequences;
     return work;
 }
 
@@ -33,14 +35,13 @@ Seconds with_host(Seconds device, const HostWork& work, const EngineTime& time, 
     return Seconds(time.per_step.*end + busy);
 }
 
-StepTime routed_step_time(const Shard& shard, const Batch& batch, const Hardware& hardware,
+StepTime routed_step_time(const Shard& shard, const Batch& asked, const Hardware& hardware,
                           const Engine& engine) {
     StepTime step;
-    double fresh_most = 0;
-    for (const SequenceGroup& g : batch.groups) fresh_most = std::max(fresh_most, g.fresh);
+    const Batch batch = with_guesses(asked, shard);
+    step.tokens = tokens_gained(shard);
     const HostWork host = host_work(batch);
-    const bool graph =
-        engine.time.graphs && fresh_most < kPromptFrom;  // engines capture decode steps, not prompts
+    const bool graph = engine.time.graphs && host.prompts == 0;  // engines capture decode steps, not prompts
     Seconds floor_sum;
     std::map<ElementType, Flops> by_type;
     for (std::size_t s = 0; s < shard.stages.size(); ++s) {

@@ -18,6 +18,7 @@ struct StepTime {
     FlopRate peak;  ///< dense peak of the type that most operations are computed in
     Seconds
         slowest_stage;  ///< expected time of the slowest stage: with many batches in flight, one leaves each
+    Interval tokens{1, 1, 1, ""};  ///< that a decoding sequence gains: more than one where it speculates
 };
 
 /// Where the model's routing is not uniform, the interval spans both that routing and uniform routing.

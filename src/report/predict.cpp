@@ -14,10 +14,16 @@ double fraction_of_peak(const StepTime& s) {
 
 Json decode_json(const Prediction& p) {
     Json j;
-    const double batch = static_cast<double>(p.batch);
+    const RateInterval rate = token_rate(p);
     put_times(j, p.decode.time);
-    j["tokens_per_s"] = batch / p.decode.time.expected.in(second);
-    j["floor_tokens_per_s"] = batch / p.decode.time.floor.in(second);
+    j["tokens_per_s"] = rate.expected;
+    j["floor_tokens_per_s"] = rate.floor;
+    j["low_tokens_per_s"] = rate.low;
+    j["high_tokens_per_s"] = rate.high;
+    j["tokens_per_step"] = p.decode.tokens.expected;
+    j["low_tokens_per_step"] = p.decode.tokens.low;
+    j["high_tokens_per_step"] = p.decode.tokens.high;
+    j["beside_tokens"] = p.beside;
     j["weight_bytes"] = p.decode.work.weights.in(byte);
     j["kv_bytes"] = p.decode.work.kv.in(byte);
     j["flop"] = p.decode.work.flop.in(flop);
@@ -65,7 +71,7 @@ std::string text_of(const PredictAnswer& a) {
                                       format(t.floor, 3),
                                       format(t.expected, 3),
                                       format(t.low, 3) + " .. " + format(t.high, 3),
-                                      format_number(static_cast<double>(p.batch) / t.expected.in(second), 4),
+                                      format_number(token_rate(p).expected, 4),
                                       format_number(intensity.base(), 3),
                                       percent(fraction_of_peak(p.decode)),
                                       to_string(p.decode.bound),
@@ -87,6 +93,22 @@ std::string text_of(const PredictAnswer& a) {
                         format(a.peak.rate, 4), to_string(a.peak.computed),
                         format(a.question.hardware.memory.bandwidth.value));
     text += "\ndecode, one step\n" + decode.to_string();
+    const Prediction& first = a.results.front();
+    if (first.beside > 0)
+        text += fmt::format("{} tokens of a prompt run in the same step\n",
+                            format_count(static_cast<double>(first.beside)));
+    if (first.decode.tokens.expected > 1) {
+        const auto rate = [](double r) { return format_number(r, 4); };
+        text += fmt::format("a step gains {} tokens per sequence ({} .. {})\n",
+                            format_number(first.decode.tokens.expected, 3),
+                            format_number(first.decode.tokens.low, 3),
+                            format_number(first.decode.tokens.high, 3));
+        for (const Prediction& p : a.results)
+            text += fmt::format("  batch {}, context {}: {} .. {} tokens/s\n",
+                                format_count(static_cast<double>(p.batch)),
+                                format_count(static_cast<double>(p.context)), rate(token_rate(p).low),
+                                rate(token_rate(p).high));
+    }
     if (prompts) text += "\nprefill, one prompt\n" + prefill.to_string();
     return text;
 }

@@ -75,6 +75,7 @@ Json envelope(const std::string& command, const Question& q) {
                       {"cp", d.cp}};
     if (!q.echo.workload.empty()) json["inputs"]["workload"] = q.echo.workload;
     json["inputs"]["set"] = q.echo.set;
+    if (!q.echo.speculate.empty()) json["inputs"]["speculate"] = q.echo.speculate;
     return json;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serving/steady.h"
 
+#include "ops/speculation.h"
+
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
@@ -13,7 +15,15 @@ namespace {
 class Loop {
   public:
     Loop(const Shard& shard, const Hardware& hardware, const Engine& engine, const Load& load, PoolRole role)
-        : shard_(shard), hardware_(hardware), engine_(engine), load_(load), role_(role) {}
+        : shard_(shard),
+          hardware_(hardware),
+          engine_(engine),
+          load_(load),
+          role_(role),
+          gained_(role == PoolRole::prefill ? Interval{1, 1, 1, ""} : tokens_gained(shard)) {
+        const auto& speculation = shard.stages.back().speculation;
+        if (speculation) width_ += speculation->guesses;
+    }
 
     struct Step {
         Seconds time;    // from a batch's begin to its next
@@ -42,14 +52,14 @@ class Loop {
     double per_step(double batch) const {
         const double lanes = lanes_of(batch);
         if (role_ == PoolRole::prefill) return batch / lanes / shard_.deployment.dp;
-        return batch / lanes / load_.output / shard_.deployment.dp;
+        return gained_.expected * batch / lanes / load_.output / shard_.deployment.dp;
     }
 
     Frequency throughput(double batch) const {
         const double tokens = role_ == PoolRole::prefill  ? 1
                               : role_ == PoolRole::decode ? std::max(1.0, load_.output - 1)
                                                           : load_.output;
-        return batch / (tokens * iteration(batch).time);
+        return gained_.expected * batch / (tokens * iteration(batch).time);
     }
 
     // A prompt of `tokens`, beside the sequences that decode, through to its last chunk.
@@ -87,6 +97,14 @@ class Loop {
         return room * shard_.deployment.dp * lanes_of(batch) / full.time.in(second);
     }
 
+    // The mean step, per token that a sequence gains in it.
+    StepTime per_token(double batch) const {
+        StepTime t = iteration(batch).model;
+        t.time = {t.time.floor / gained_.high, t.time.low / gained_.high, t.time.expected / gained_.expected,
+                  t.time.high / gained_.low};
+        return t;
+    }
+
     double lanes_of(double batch) const {
         return std::min<double>(shard_.deployment.pp, std::max(1.0, batch));
     }
@@ -97,7 +115,7 @@ class Loop {
     };
 
     double budget(double batch) const {
-        const double decodes = batch / lanes_of(batch) / shard_.deployment.dp;
+        const double decodes = width_ * batch / lanes_of(batch) / shard_.deployment.dp;
         return std::max(1.0, engine_.scheduler.max_batched_tokens.value - decodes);
     }
 
@@ -199,6 +217,8 @@ class Loop {
     const Engine& engine_;
     const Load& load_;
     PoolRole role_;
+    Interval gained_;   // tokens of a sequence per step
+    double width_ = 1;  // tokens of a decoding sequence in a step: one, and its guesses
 };
 
 Binding from_bound(Bound bound) {
@@ -336,7 +356,7 @@ Frequency sustainable_rate(const Shard& shard, const Hardware& hardware, const E
 
 StepTime mean_iteration(const Shard& shard, const Hardware& hardware, const Engine& engine, const Load& load,
                         double batch) {
-    return Loop(shard, hardware, engine, load, PoolRole::both).iteration(batch).model;
+    return Loop(shard, hardware, engine, load, PoolRole::both).per_token(batch);
 }
 
 TimeEstimate prompt_time(const Shard& shard, const Hardware& hardware, const Engine& engine, const Load& load,
@@ -357,7 +377,7 @@ SteadyState steady_state(const Shard& shard, const Hardware& hardware, const Eng
     s.saturated = s.utilisation >= 1;
     if (s.saturated) return s;
     s.batch = batch_at(loop, load.rate, s.batch_limit);
-    s.iteration = loop.iteration(s.batch).time;
+    s.iteration = loop.per_token(s.batch).time.expected;
     if (role != PoolRole::decode) set_first_token(s, loop, engine, load);
     if (role == PoolRole::prefill) return s;
     s.itl_mean = s.iteration;

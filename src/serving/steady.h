@@ -41,7 +41,7 @@ struct SteadyState {
     double batch_limit = 0;
     Binding binding = Binding::memory_bandwidth;  ///< at the largest batch
     double batch = 0;                             ///< mean sequences decoding, from Little's law
-    Seconds iteration;                            ///< from one token of a sequence to the next
+    Seconds iteration;                            ///< from one token of a sequence to the next, on average
     double utilisation = 0;                       ///< rate over sustainable
     Seconds ttft_mean, ttft_tail;
     Seconds itl_mean, itl_tail;
@@ -58,8 +58,9 @@ SteadyState steady_state(const Shard& shard, const Hardware& hardware, const Eng
 Frequency sustainable_rate(const Shard& shard, const Hardware& hardware, const Engine& engine,
                            const Load& load, PoolRole role = PoolRole::both);
 
-/// The mean iteration of a replica that decodes `batch` sequences. Of the iterations a share carries a chunk
-/// of a prompt beside the decoding batch: batch / output prompts begin in each, cut by the token budget.
+/// The mean iteration of a replica that decodes `batch` sequences, per token of a sequence. Of the iterations
+/// a share carries a chunk of a prompt beside the decoding batch: batch / output prompts begin in each, cut
+/// by the token budget.
 StepTime mean_iteration(const Shard& shard, const Hardware& hardware, const Engine& engine, const Load& load,
                         double batch);
 

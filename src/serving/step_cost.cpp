@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serving/step_cost.h"
 
+#include "ops/speculation.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -88,7 +90,11 @@ Batch batch_of(const StepShape& shape, int ranks) {
 }
 
 StepCosts::StepCosts(const Shard& shard, const Hardware& hardware, const Engine& engine, bool contiguous)
-    : shard_(shard), hardware_(hardware), engine_(engine), bare_(without_host(engine)) {
+    : shard_(shard),
+      hardware_(hardware),
+      engine_(engine),
+      bare_(without_host(engine)),
+      gained_(tokens_gained(shard).expected) {
     if (contiguous) saved_ = 1 - 1 / (1 + engine.time.paged_attention_cost);
     // Groups of a batch share the launch of their attention kernels.
     const SequenceGroup small{.sequences = 1, .fresh = 16, .past = 0};
@@ -104,9 +110,10 @@ StepCost StepCosts::device(const Batch& batch) const {
 StepCost StepCosts::attention(const Batch& batch) const {
     ++evaluations_;
     StepCost sum;
+    const Batch whole = with_guesses(batch, shard_);
     for (std::size_t stage = 0; stage < shard_.stages.size(); ++stage) {
         double here = 0;
-        for (const Operator& op : step_operators(shard_, stage, batch)) {
+        for (const Operator& op : step_operators(shard_, stage, whole)) {
             if (std::holds_alternative<Attention>(op.shape))
                 here += op.count * operator_time(op, hardware_, {.graph = false}).time.expected.base();
         }
@@ -153,7 +160,17 @@ StepCost StepCosts::products(double sequences, double fresh, bool samples) {
     });
 }
 
+// A step of guesses is spread over the tokens that it gains on average: what decoding alone takes counts once
+// per step, what chunks add counts where they run.
 StepCost StepCosts::operator()(const StepShape& shape) {
+    const StepCost cost = whole_step(shape);
+    if (gained_ <= 1 || shape.decodes == 0) return cost;
+    const StepCost plain =
+        shape.chunks.empty() ? cost : whole_step({shape.decodes, shape.decode_context, {}});
+    return cost - (1 - 1 / gained_) * plain;
+}
+
+StepCost StepCosts::whole_step(const StepShape& shape) {
     const auto sequences = shape.decodes + static_cast<std::int64_t>(shape.chunks.size());
     if (sequences <= kExactSequences) {
         const std::uint64_t hash = hash_of(shape);

@@ -50,13 +50,15 @@ class StepCosts {
     /// models are fitted to kernels that read through one.
     StepCosts(const Shard& shard, const Hardware& hardware, const Engine& engine, bool contiguous = false);
 
+    /// Per token that a decoding sequence gains; of the whole step where none decodes.
     StepCost operator()(const StepShape& shape);
-    /// Never interpolated.
+    /// Of the whole step, never interpolated.
     StepCost exact(const StepShape& shape) const;
     std::size_t evaluations() const { return evaluations_; }
 
   private:
     struct Cell;  // an axis position: lower node and weight of the upper one
+    StepCost whole_step(const StepShape& shape);
     StepCost device(const Batch& batch) const;
     StepCost with_host_of(const Batch& batch, StepCost device) const;
     StepCost interpolate(const StepShape& shape);
@@ -70,6 +72,7 @@ class StepCosts {
     const Engine& engine_;
     Engine bare_;  // without the host: the grids hold device times, which add up
     std::unordered_map<std::uint64_t, StepCost> nodes_, exact_;
+    double gained_;  // tokens per step and sequence
     StepCost shared_launch_;
     double saved_ = 0;  // share of attention
     mutable std::size_t evaluations_ = 0;

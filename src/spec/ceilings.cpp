@@ -159,6 +159,24 @@ void add_collective(std::vector<CeilingParameter>& list) {
          field<net, &C::spread>("collective.spread", "", spread_low, spread_high, spread_meaning)});
 }
 
+/// What instructions take, in a pipeline that fills or a protocol that polls, is clocks. A tile of decode
+/// attention waits for its SM's share of the memory; what an SM takes in comes through its port to L2, so
+/// many bytes a clock. A launch is the host's and the front end's, a block begins with loads whose latency is
+/// the memory's own: both stay. Shares of a peak stay.
+Carries carries(std::string_view name) {
+    if (name.starts_with("bundled.")) return Carries::as_it_is;  // fitted on more than one device
+    for (const char* leaf : {".even", ".ungrouped", ".packed", ".decode_heads", ".decode_splits"})
+        if (name.ends_with(leaf)) return Carries::kernel_choice;
+    for (const char* leaf :
+         {".fill", ".quantise_chain", "collective.base", "collective.hop", "collective.bulk"})
+        if (name.ends_with(leaf)) return Carries::cycles;
+    if (name.ends_with("l2_rate") || name.ends_with("split_rate")) return Carries::l2_rate;
+    if (name.ends_with("tile_load")) return Carries::sm_rate;
+    for (const char* leaf : {".tile16", ".tile8", ".decode_tile"})
+        if (name.ends_with(leaf)) return Carries::memory_share;
+    return Carries::as_it_is;
+}
+
 std::vector<CeilingParameter> build() {
     std::vector<CeilingParameter> list;
     list.push_back({"memory", "", 0.5, 1, "reachable share of the memory bandwidth",
@@ -181,6 +199,7 @@ std::vector<CeilingParameter> build() {
                                                                      spread_high, spread_meaning));
     add_collective(list);
     add_bundled(list);
+    for (CeilingParameter& p : list) p.carries = carries(p.name);
     return list;
 }
 
@@ -189,6 +208,25 @@ std::vector<CeilingParameter> build() {
 std::span<const CeilingParameter> ceiling_parameters() {
     static const std::vector<CeilingParameter> list = build();
     return list;
+}
+
+double carried(const CeilingParameter& p, double value, const Peaks& from, const Peaks& to) {
+    const double clocks = to.clock / from.clock, sms = static_cast<double>(to.sms) / from.sms;
+    const auto within = [&](double v) { return std::clamp(v, p.low, p.high); };
+    switch (p.carries) {
+        case Carries::as_it_is:
+        case Carries::kernel_choice:
+            return value;
+        case Carries::cycles:
+            return within(value / clocks);
+        case Carries::sm_rate:
+            return within(value * clocks);
+        case Carries::l2_rate:
+            return within(value * clocks * sms);
+        case Carries::memory_share:
+            return within(value * sms / (to.memory / from.memory));
+    }
+    return value;
 }
 
 const CeilingParameter* find_ceiling(std::string_view name) {

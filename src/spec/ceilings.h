@@ -20,6 +20,7 @@ struct Peaks {
     FlopRate matrix8;   ///< dense fp8 (int8 where there is no fp8); equals `matrix16` on devices with neither
     FlopRate matrix4;   ///< dense fp4; equals `matrix8` on devices without it
     Bandwidth link;     ///< scale-up, one direction, one device
+    Frequency clock;    ///< of the SMs
 };
 
 /// How a product's inputs are fed: 16-bit; fp8 with one scale per tensor or row; fp8 with scales per 128 x
@@ -147,6 +148,17 @@ struct Ceilings {
     Bandwidth memory_rate() const { return memory * peaks.memory; }
 };
 
+/// What a number turns into on a device that was not measured. Most are shares of a peak or work of the host
+/// and stay as they are.
+enum class Carries {
+    as_it_is,
+    cycles,         ///< a latency inside the SMs: the same number of clocks
+    sm_rate,        ///< what one SM takes in: bytes per clock
+    l2_rate,        ///< of all SMs together: bytes per clock and SM
+    memory_share,   ///< time of an SM that waits for its share of the memory bandwidth
+    kernel_choice,  ///< which kernel the software runs there, known from its sources
+};
+
 /// One number of `Ceilings`: its dotted name in the data files, the unit it is written in, the bounds that a
 /// fit must respect, and what it means.
 struct CeilingParameter {
@@ -157,10 +169,14 @@ struct CeilingParameter {
     std::string_view meaning;
     double (*get)(const Ceilings&);
     void (*set)(Ceilings&, double);
+    Carries carries = Carries::as_it_is;
 };
 
 /// All of them, in the order of the structs above.
 std::span<const CeilingParameter> ceiling_parameters();
+
+/// `value` of a parameter fitted on a device with the peaks `from`, on one with `to`.
+double carried(const CeilingParameter& parameter, double value, const Peaks& from, const Peaks& to);
 
 /// The one called `name`, or nullptr.
 const CeilingParameter* find_ceiling(std::string_view name);

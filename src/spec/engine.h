@@ -16,7 +16,7 @@ namespace headroom {
 /// How an engine divides a GPU's memory: KV = device * utilisation - weights - activation peak - runtime, or
 /// where the utilisation is of what is free (TensorRT-LLM): utilisation * (device - the same three).
 struct EngineMemory {
-    Fact<double> utilisation;   ///< share of the device's memory that the engine may use
+    Fact<double> utilisation;  ///< share of the device's memory that the engine may use
     bool of_free = false;
     Fact<double> block_tokens;  ///< tokens of a KV block; 1: no blocks
     /// Activation peak = logits_copies * max_sequences * vocabulary * 4 B

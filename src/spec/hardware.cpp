@@ -40,9 +40,12 @@ std::span<const ElementType> stand_ins(ElementType type) {
     return {};
 }
 
-void overlay(Ceilings& ceilings, const MeasuredCeilings& from) {
+void overlay(Ceilings& ceilings, const MeasuredCeilings& from,
+             const std::optional<Peaks>& measured_on = std::nullopt) {
     for (const auto& [name, fact] : from.values) {
-        if (const CeilingParameter* parameter = find_ceiling(name)) parameter->set(ceilings, fact.value);
+        const CeilingParameter* p = find_ceiling(name);
+        if (p == nullptr) continue;
+        p->set(ceilings, measured_on ? carried(*p, fact.value, *measured_on, ceilings.peaks) : fact.value);
     }
 }
 
@@ -67,6 +70,7 @@ Peaks peaks_of(const Hardware& hardware) {
     p.memory = hardware.memory.bandwidth.value;
     if (hardware.memory.l2) p.l2 = hardware.memory.l2->value;
     p.sms = static_cast<int>(hardware.compute.sms.value);
+    p.clock = hardware.compute.clock.value;
     p.matrix16 = peak(ElementType::bf16);
     p.matrix8 = max(p.matrix16, peak(ElementType::fp8));
     p.matrix4 = max(p.matrix8, peak(ElementType::fp4));
@@ -80,7 +84,8 @@ Peaks peaks_of(const Hardware& hardware) {
 Ceilings ceilings_of(const Hardware& hardware) {
     Ceilings c;
     c.peaks = peaks_of(hardware);
-    overlay(c, hardware.generation.kernels);
+    overlay(c, hardware.generation.kernels, hardware.generation.measured_on);
+    overlay(c, hardware.generation.own);
     overlay(c, hardware.ceilings);
     return c;
 }

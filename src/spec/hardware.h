@@ -28,6 +28,10 @@ struct Generation {
     std::map<ElementType, Fact<double>> matrix_flop_per_clock;
     /// The kernels of the family (`kernels:`), for devices that were not measured themselves.
     MeasuredCeilings kernels;
+    /// The device that `kernels` were fitted on: its SMs, clock and memory bandwidth; the others are zero.
+    std::optional<Peaks> measured_on;
+    /// Values found for this family itself where `kernels` are another's; they hold on all its devices.
+    MeasuredCeilings own;
 };
 
 struct MemorySystem {
@@ -78,7 +82,7 @@ struct Hardware {
 /// type.
 Peaks peaks_of(const Hardware& hardware);
 
-/// The generation's values, overlaid by the device's own.
+/// The generation's values as far as they carry over, overlaid by the device's own.
 Ceilings ceilings_of(const Hardware& hardware);
 
 /// The dense peak for a type, or that of the nearest type that can stand in for it (bf16 by fp16, fp8 by 16

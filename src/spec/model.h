@@ -5,6 +5,7 @@
 #include "spec/routing.h"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -206,6 +207,22 @@ struct PredictionLayers {
     bool operator==(const PredictionLayers&) const = default;
 };
 
+struct Model;
+
+/// Speculative decoding: something cheap guesses `guesses` tokens of each sequence, the model checks them all
+/// in one step and keeps those before the first wrong one, and one of its own.
+struct Speculation {
+    int guesses = 0;
+    /// Probability that a guess is right when those before it were, as an interval.
+    double accept_low = 0;
+    double accept = 0;
+    double accept_high = 0;
+    std::shared_ptr<const Model> draft;  ///< guesses token by token; none: looked up, which costs nothing
+    bool own_layers = false;  ///< the draft is the model's prediction layers: it uses its embedding and head
+
+    bool operator==(const Speculation&) const = default;
+};
+
 /// A decoder. Every figure that the tool derives starts here.
 struct Model {
     std::string name;
@@ -228,7 +245,8 @@ struct Model {
     std::optional<StorageFormat>
         kv_format;  ///< what the config asks for; else the 16-bit type of the activations
     ElementType activation = ElementType::bf16;
-    Routing routing{};       ///< how its experts are taken to be chosen; no part of a file
+    Routing routing{};                       ///< how its experts are taken to be chosen; no part of a file
+    std::optional<Speculation> speculation;  ///< of a sharded model: on the last stage, the draft cut alike
     int context_shards = 1;  ///< of one GPU's part: GPUs that a sequence's tokens are cut over
 
     bool operator==(const Model&) const = default;

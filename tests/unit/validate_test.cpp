@@ -92,7 +92,7 @@ TEST_CASE("an engine's host times are found again from runs made with them", "[v
         r.ttft = t.ttft.expected;
         cases.push_back({&r, &model, &hardware});
     }
-    const Engine found = fit_engine_time(cases, p.engine("vllm-0.19"));
+    const Engine found = fit_engine_time(cases, p.engine("vllm-0.19"), usual_time());
     for (const ServedCase& c : cases) {
         const Seconds again = serving_times(*c.run, model, hardware, found).tpot.expected;
         CHECK(test::near(again.base(), c.run->tpot.base(), 0.05));
