@@ -3,6 +3,7 @@
 
 #include "memory/ledger.h"
 #include "ops/routing.h"
+#include "ops/speculation.h"
 
 #include <algorithm>
 #include <cmath>
