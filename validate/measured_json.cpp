@@ -17,7 +17,7 @@ MeasuredCase predicted_case(const kernels::Case& shape, const Hardware& hardware
     const double spread = find_ceiling(spread_parameter(bundled_group(shape.op)))->get(hardware.reach);
     MeasuredCase c;
     c.name = kernels::describe(shape);
-    c.group = hardware.name + " " + kernels::name_of(shape.op);
+    c.group = hardware.name + kBundledMark + kernels::name_of(shape.op);
     TimeEstimate& t = c.predicted;
     t.floor = bundled_floor(bundled, hardware.reach.peaks);
     t.expected = max(t.floor, bundled_time(bundled, hardware.reach));

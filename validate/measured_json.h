@@ -12,6 +12,9 @@ namespace headroom {
 bool add_measured_json(ValidateAnswer& answer, const std::string& text, const std::string& file,
                        const Profiles& profiles);
 
+/// Between device and operator in the groups of the kernels in kernels/.
+inline constexpr const char* kBundledMark = " bundled ";
+
 /// One launch of a kernel in kernels/ with its name, group and prediction.
 MeasuredCase predicted_case(const kernels::Case& shape, const Hardware& hardware);
 
