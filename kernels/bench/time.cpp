@@ -92,6 +92,32 @@ std::vector<Case> weight_cases() {
     return cases;
 }
 
+// The sizes of mappings/mlp-unfused.yaml, mlp-gated-unfused.yaml and loss-unfused.yaml.
+std::vector<Case> product_forms() {
+    std::vector<Case> cases;
+    Case c;
+    c.op = CaseKind::kFeedForward;
+    c.tokens = 8192;
+    c.hidden = 4096;
+    c.inner = 14336;
+    for (const bool gated : {false, true}) {
+        for (const bool fused : {false, true}) {
+            c.gated = gated;
+            c.fused = fused;
+            cases.push_back(c);
+        }
+    }
+    c.op = CaseKind::kCrossEntropy;
+    c.gated = false;
+    c.inner = 0;
+    c.vocabulary = 131072;
+    for (const bool fused : {false, true}) {
+        c.fused = fused;
+        cases.push_back(c);
+    }
+    return cases;
+}
+
 }  // namespace
 
 std::vector<Case> suite(const std::string& name) {
@@ -107,6 +133,7 @@ std::vector<Case> suite(const std::string& name) {
         }
         return cases;
     }
+    if (name == "forms") return product_forms();
     if (name == "calibration") return calibration_cases(device_info().memory_bytes);
     if (name == "validation") return validation_cases(device_info().memory_bytes);
     if (name == "counters") {
@@ -121,6 +148,8 @@ std::vector<Case> suite(const std::string& name) {
         const auto weights = weight_cases();
         cases.push_back(weights[0]);
         cases.push_back(weights[4]);
+        const auto forms = product_forms();
+        cases.insert(cases.end(), forms.begin(), forms.end());
         return cases;
     }
     if (name == "wide") {

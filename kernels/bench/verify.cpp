@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/bench.h"
+#include "bench/check.h"
 #include "common/attention_reference.h"
 #include "common/error.h"
-#include "common/random.h"
 #include "measure/host_check.h"
 #include "paged_decode_attention/block_table.h"
 #include "standard_attention/standard_attention.h"
@@ -18,46 +18,6 @@ namespace {
 
 // Rounding of the probabilities to 16 bits dominates: 2^-9 relative for bf16, 2^-12 for fp16, with room.
 double tolerance(DType type) { return type == DType::kFp16 ? 2e-3 : 1e-2; }
-
-class Report {
-  public:
-    void line(const std::string& what, double error, double limit) {
-        const bool right = error <= limit;  // false for NaN
-        ++lines_;
-        if (!right) ++failures_;
-        std::printf("%-6s %-92s error %.2e (limit %.0e)\n", right ? "ok" : "FAILED", what.c_str(), error,
-                    limit);
-    }
-    int failures() const { return failures_; }
-    int lines() const { return lines_; }
-
-  private:
-    int failures_ = 0, lines_ = 0;
-};
-
-struct Random {
-    const OwnedStream stream;
-    std::uint64_t seed;
-
-    DeviceBuffer normal(std::size_t count, DType type, float deviation) {
-        DeviceBuffer buffer(count * size_of(type));
-        fill_normal(buffer.data(), count, type, deviation, ++seed, stream);
-        stream.synchronize();
-        return buffer;
-    }
-    DeviceBuffer poisoned(std::size_t count, DType type) const {
-        DeviceBuffer buffer(count * size_of(type));
-        poison(buffer.data(), buffer.bytes(), stream);
-        stream.synchronize();
-        return buffer;
-    }
-};
-
-std::size_t count_of(std::initializer_list<int> factors) {
-    std::size_t result = 1;
-    for (const int factor : factors) result *= static_cast<std::size_t>(factor);
-    return result;
-}
 
 struct DecodeCheck {
     DecodeShape shape;
@@ -336,6 +296,7 @@ int verify_all(bool quick, std::uint64_t seed) {
         check_weight_stream({3, 8192, 200, type}, random, report);
         check_weight_stream({1, 16, 17, type}, random, report);
     }
+    check_products(quick, random, report);
     std::printf("%d of %d checks failed\n", report.failures(), report.lines());
     return report.failures();
 }

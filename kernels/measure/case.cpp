@@ -28,6 +28,10 @@ const char* name_of(CaseKind op) {
             return "paged_decode_attention";
         case CaseKind::kWeightStream:
             return "weight_stream";
+        case CaseKind::kFeedForward:
+            return "mlp";
+        case CaseKind::kCrossEntropy:
+            return "loss";
     }
     return "?";
 }
@@ -116,6 +120,36 @@ Work product_work(const Case& c) {
     return work;
 }
 
+Work linear(const Case& c, int inputs, int outputs) {
+    Case product = c;
+    product.batch = c.tokens;
+    product.inputs = inputs;
+    product.outputs = outputs;
+    return product_work(product);
+}
+
+Work operator+(const Work& a, const Work& b) { return {a.bytes + b.bytes, a.flop + b.flop}; }
+
+// A gated layer that is fused makes both halves from one reading of x and writes them joined.
+Work feed_forward_work(const Case& c) {
+    const double inner_bytes = 2.0 * c.tokens * c.inner;
+    const Work down = linear(c, c.inner, c.hidden);
+    Work up = linear(c, c.hidden, c.gated ? 2 * c.inner : c.inner);
+    if (c.fused) {
+        if (c.gated) up.bytes -= inner_bytes;
+        return up + down;
+    }
+    if (c.gated) up = linear(c, c.hidden, c.inner) + linear(c, c.hidden, c.inner);
+    return up + Work{(c.gated ? 3 : 2) * inner_bytes, 0} + down;
+}
+
+// Unfused, logits are written and read. A target and a loss are four bytes each.
+Work cross_entropy_work(const Case& c) {
+    Work work = linear(c, c.hidden, c.vocabulary);
+    work.bytes += (c.fused ? -2.0 : 2.0) * c.tokens * c.vocabulary + 8.0 * c.tokens;
+    return work;
+}
+
 }  // namespace
 
 std::string describe(const Case& c) {
@@ -139,6 +173,13 @@ std::string describe(const Case& c) {
         case CaseKind::kWeightStream:
             return text + name_of(c.dtype) + " b" + std::to_string(c.batch) + " " + std::to_string(c.inputs) +
                    "x" + std::to_string(c.outputs);
+        case CaseKind::kFeedForward:
+        case CaseKind::kCrossEntropy: {
+            const bool loss = c.op == CaseKind::kCrossEntropy;
+            text += name_of(c.dtype) + (" t" + std::to_string(c.tokens)) + " " + std::to_string(c.hidden) +
+                    "x" + std::to_string(loss ? c.vocabulary : c.inner);
+            return text + (!loss && c.gated ? " gated" : "") + (c.fused ? " fused" : " unfused");
+        }
     }
     return text;
 }
@@ -173,6 +214,10 @@ Work work_of(const Case& c) {
             return decode_work(c);
         case CaseKind::kWeightStream:
             return product_work(c);
+        case CaseKind::kFeedForward:
+            return feed_forward_work(c);
+        case CaseKind::kCrossEntropy:
+            return cross_entropy_work(c);
     }
     return {};
 }

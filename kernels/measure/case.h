@@ -20,6 +20,8 @@ enum class CaseKind {
     kDecodeAttention,
     kPagedDecodeAttention,
     kWeightStream,
+    kFeedForward,
+    kCrossEntropy,
 };
 
 const char* name_of(CaseKind op);
@@ -37,6 +39,10 @@ struct Case {
     int block_tokens = 16;
     // weight_stream: (batch x inputs) times (inputs x outputs)
     int inputs = 0, outputs = 0;
+    // mlp: tokens x hidden to `inner` and back; loss: tokens x hidden against `vocabulary` columns
+    int tokens = 0, hidden = 0, inner = 0, vocabulary = 0;
+    bool gated = false;  // mlp
+    bool fused = false;  // nothing between the products leaves the chip but what the mapping says
 };
 
 // e.g. "paged_decode_attention bf16 b16 h32/8 d128 c8192 p16"

@@ -87,6 +87,16 @@ std::string shape_json(const Case& c) {
         case CaseKind::kWeightStream:
             return text + fmt::format(", \"dtype\": \"{}\", \"batch\": {}, \"inputs\": {}, \"outputs\": {}",
                                       name_of(c.dtype), c.batch, c.inputs, c.outputs);
+        case CaseKind::kFeedForward:
+            return text + fmt::format(
+                              ", \"dtype\": \"{}\", \"tokens\": {}, \"hidden\": {}, \"inner\": {}, "
+                              "\"gated\": {}, \"fused\": {}",
+                              name_of(c.dtype), c.tokens, c.hidden, c.inner, c.gated, c.fused);
+        case CaseKind::kCrossEntropy:
+            return text + fmt::format(
+                              ", \"dtype\": \"{}\", \"tokens\": {}, \"hidden\": {}, \"vocabulary\": {}, "
+                              "\"fused\": {}",
+                              name_of(c.dtype), c.tokens, c.hidden, c.vocabulary, c.fused);
         default:
             break;
     }

@@ -11,10 +11,13 @@
 #include "paged_decode_attention/block_table.h"
 #include "paged_decode_attention/paged_decode_attention.h"
 #include "standard_attention/standard_attention.h"
+#include "tiled_product/cross_entropy.h"
+#include "tiled_product/feed_forward.h"
 #include "weight_stream/weight_stream.h"
 
 #include <algorithm>
 #include <cmath>
+#include <random>
 
 namespace headroom::kernels {
 
@@ -252,6 +255,39 @@ PreparedCase prepare_weights(const Case& c, const DataPool& pool) {
     return prepared;
 }
 
+PreparedCase prepare_feed_forward(const Case& c, const DataPool& pool) {
+    HEADROOM_REQUIRE(c.dtype == DType::kBf16, "feed-forward layer: the type is not bf16");
+    Carver carver(pool);
+    const std::size_t x_bytes = product({c.tokens, c.hidden}) * 2;
+    const std::size_t weight_bytes = product({c.hidden, c.inner}) * 2;
+    const void* x = carver.take(x_bytes);
+    const FeedForward::Weights weights{carver.take(weight_bytes), carver.take(weight_bytes),
+                                       carver.take(weight_bytes)};
+    auto y = std::make_shared<DeviceBuffer>(x_bytes);
+    auto layer = std::make_shared<FeedForward>(c.tokens, c.hidden, c.inner, c.gated, c.fused);
+    PreparedCase prepared;
+    prepared.launch = [=](Stream stream, int) { layer->run(x, weights, y->data(), stream); };
+    return prepared;
+}
+
+PreparedCase prepare_cross_entropy(const Case& c, const DataPool& pool) {
+    HEADROOM_REQUIRE(c.dtype == DType::kBf16, "cross entropy: the type is not bf16");
+    Carver carver(pool);
+    const void* x = carver.take(product({c.tokens, c.hidden}) * 2);
+    const void* w = carver.take(product({c.vocabulary, c.hidden}) * 2);
+    std::mt19937 generator(11);
+    std::vector<int> targets(static_cast<std::size_t>(c.tokens));
+    for (int& target : targets) target = static_cast<int>(generator() % static_cast<unsigned>(c.vocabulary));
+    auto on_device = std::make_shared<DeviceBuffer>(upload(targets));
+    auto losses = std::make_shared<DeviceBuffer>(targets.size() * sizeof(float));
+    auto loss = std::make_shared<CrossEntropy>(c.tokens, c.hidden, c.vocabulary, c.fused);
+    PreparedCase prepared;
+    prepared.launch = [=](Stream stream, int) {
+        loss->run(x, w, on_device->as<int>(), losses->as<float>(), stream);
+    };
+    return prepared;
+}
+
 }  // namespace
 
 DataPool::DataPool(std::size_t bytes) {
@@ -288,6 +324,10 @@ PreparedCase prepare(const Case& c, DataPool& pool, const DecodePlanOptions& pla
             return prepare_paged(c, pool, plan);
         case CaseKind::kWeightStream:
             return prepare_weights(c, pool);
+        case CaseKind::kFeedForward:
+            return prepare_feed_forward(c, pool);
+        case CaseKind::kCrossEntropy:
+            return prepare_cross_entropy(c, pool);
     }
     return {};
 }
