@@ -189,7 +189,7 @@ ValidateAnswer compare(const std::vector<std::string>& paths, const Profiles& pr
         if (named) refuse(file, "", fault);
         answer.notes.push_back(file + ": " + fault);
     }
-    if (answer.cases.empty() && answer.capacities.empty())
+    if (answer.cases.empty() && answer.capacities.empty() && answer.counters.empty())
         refuse("--measured", "", "no measurement was found");
     summarise(answer);
     return answer;

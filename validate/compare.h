@@ -2,6 +2,7 @@
 #pragma once
 
 #include "answers/measured.h"
+#include "io/mapping_yaml.h"
 #include "spec/deployment.h"
 #include "spec/engine.h"
 #include "spec/engine_version.h"
@@ -21,6 +22,8 @@ struct Profiles {
     std::function<Model(const std::string&)> model;
     std::function<Engine(const std::string&)> engine;
     std::function<std::vector<ProfileSince>()> engine_versions{};  ///< of the catalogue
+    /// With dimensions and tile factors set; for measurements that hold counters.
+    std::function<MappedComputation(const std::string&, const Overrides&)> mapping{};
     std::string forced_hardware;  ///< instead of what a file names; "" where it is to be believed
     std::string forced_engine;
     std::string forced_model;

@@ -5,6 +5,7 @@
 #include "validate/bundled/measured_run.h"
 #include "validate/capacity_cases.h"
 #include "validate/ceilings_fit.h"
+#include "validate/mapping_counters.h"
 
 #include <set>
 
@@ -27,6 +28,26 @@ MeasuredCase predicted_case(const kernels::Case& shape, const Hardware& hardware
     return c;
 }
 
+namespace {
+
+/// A mapping's prediction of the bytes of a case, where there is one, and what was counted.
+void add_counters(ValidateAnswer& answer, const MeasuredRun& run, std::size_t first_case,
+                  const std::string& file, const Hardware& hardware, const Profiles& profiles) {
+    for (const CountedLaunch& launch : run.counters) {
+        const auto count = traffic_count(launch, file, hardware, profiles);
+        const std::string name = kernels::describe(launch.shape);
+        for (std::size_t i = first_case; i < answer.cases.size(); ++i) {
+            MeasuredCase& c = answer.cases[i];
+            if (c.name != name) continue;
+            c.measured_hbm = launch.read + launch.written;
+            if (count) c.predicted_hbm = count->predicted_reads + count->predicted_writes;
+        }
+        if (count) answer.counters.push_back(*count);
+    }
+}
+
+}  // namespace
+
 void set_measured(MeasuredCase& c, Seconds measured) {
     c.measured = measured;
     c.error = c.predicted.expected / measured - 1;
@@ -46,14 +67,23 @@ bool add_measured_json(ValidateAnswer& answer, const std::string& json, const st
     for (const MeasuredLaunch& launch : run->launches) {
         if (launch.suite == "calibration") trained.insert(kernels::describe(launch.shape));
     }
+    const std::size_t first_case = answer.cases.size();
+    int untimed = 0;
     for (const MeasuredLaunch& launch : run->launches) {
+        if (!has_predicted_time(launch.shape.op)) {
+            ++untimed;
+            continue;
+        }
         MeasuredCase c = predicted_case(launch.shape, hardware);
         c.where = fmt::format("{}: case {}", file, launch.place);
         set_measured(c, launch.median);
         if (trained.count(c.name) > 0) c.not_counted = "profiles are fitted to the calibration shapes";
-        if (const auto at = run->counted.find(c.name); at != run->counted.end()) c.measured_hbm = at->second;
         answer.cases.push_back(std::move(c));
     }
+    if (untimed > 0)
+        answer.notes.push_back(
+            fmt::format("{}: {} launches of mlp and loss, whose time is not predicted", file, untimed));
+    add_counters(answer, *run, first_case, file, hardware, profiles);
     return true;
 }
 

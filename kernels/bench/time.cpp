@@ -96,7 +96,7 @@ std::vector<Case> weight_cases() {
 std::vector<Case> product_forms() {
     std::vector<Case> cases;
     Case c;
-    c.op = CaseKind::kFeedForward;
+    c.op = CaseKind::kMlp;
     c.tokens = 8192;
     c.hidden = 4096;
     c.inner = 14336;
@@ -107,7 +107,7 @@ std::vector<Case> product_forms() {
             cases.push_back(c);
         }
     }
-    c.op = CaseKind::kCrossEntropy;
+    c.op = CaseKind::kLoss;
     c.gated = false;
     c.inner = 0;
     c.vocabulary = 131072;

@@ -90,7 +90,7 @@ void check_cross_entropy(const CrossEntropyCheck& c, bool fused, Random& random,
                     std::to_string(c.vocabulary) + (fused ? " fused" : " unfused") +
                     (c.deviation > 10 ? " large logits" : ""),
                 relative_error(read_matrix(losses.data(), 0, c.tokens, 1, DType::kFp32), reference),
-                fused ? 1e-4 : 1e-2);
+                fused ? 1e-4 : 2e-2);
 }
 
 }  // namespace
@@ -105,7 +105,7 @@ void check_products(bool quick, Random& random, Report& report) {
             for (const bool fused : {false, true}) check_feed_forward(layer, gated, fused, random, report);
         }
     }
-    std::vector<CrossEntropyCheck> losses{{1, 8, 1},         {3, 16, 7},      {130, 40, 333},
+    std::vector<CrossEntropyCheck> losses{{2, 8, 3},         {3, 16, 7},      {130, 40, 333},
                                           {65, 136, 2049},   {129, 72, 5003}, {33, 64, 4099, 3e4f},
                                           {140, 32, 17, 300}};
     if (!quick) losses.push_back({2309, 104, 3001});

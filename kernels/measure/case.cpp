@@ -28,9 +28,9 @@ const char* name_of(CaseKind op) {
             return "paged_decode_attention";
         case CaseKind::kWeightStream:
             return "weight_stream";
-        case CaseKind::kFeedForward:
+        case CaseKind::kMlp:
             return "mlp";
-        case CaseKind::kCrossEntropy:
+        case CaseKind::kLoss:
             return "loss";
     }
     return "?";
@@ -131,7 +131,7 @@ Work linear(const Case& c, int inputs, int outputs) {
 Work operator+(const Work& a, const Work& b) { return {a.bytes + b.bytes, a.flop + b.flop}; }
 
 // A gated layer that is fused makes both halves from one reading of x and writes them joined.
-Work feed_forward_work(const Case& c) {
+Work mlp_work(const Case& c) {
     const double inner_bytes = 2.0 * c.tokens * c.inner;
     const Work down = linear(c, c.inner, c.hidden);
     Work up = linear(c, c.hidden, c.gated ? 2 * c.inner : c.inner);
@@ -144,7 +144,7 @@ Work feed_forward_work(const Case& c) {
 }
 
 // Unfused, logits are written and read. A target and a loss are four bytes each.
-Work cross_entropy_work(const Case& c) {
+Work loss_work(const Case& c) {
     Work work = linear(c, c.hidden, c.vocabulary);
     work.bytes += (c.fused ? -2.0 : 2.0) * c.tokens * c.vocabulary + 8.0 * c.tokens;
     return work;
@@ -173,9 +173,9 @@ std::string describe(const Case& c) {
         case CaseKind::kWeightStream:
             return text + name_of(c.dtype) + " b" + std::to_string(c.batch) + " " + std::to_string(c.inputs) +
                    "x" + std::to_string(c.outputs);
-        case CaseKind::kFeedForward:
-        case CaseKind::kCrossEntropy: {
-            const bool loss = c.op == CaseKind::kCrossEntropy;
+        case CaseKind::kMlp:
+        case CaseKind::kLoss: {
+            const bool loss = c.op == CaseKind::kLoss;
             text += name_of(c.dtype) + (" t" + std::to_string(c.tokens)) + " " + std::to_string(c.hidden) +
                     "x" + std::to_string(loss ? c.vocabulary : c.inner);
             return text + (!loss && c.gated ? " gated" : "") + (c.fused ? " fused" : " unfused");
@@ -214,10 +214,10 @@ Work work_of(const Case& c) {
             return decode_work(c);
         case CaseKind::kWeightStream:
             return product_work(c);
-        case CaseKind::kFeedForward:
-            return feed_forward_work(c);
-        case CaseKind::kCrossEntropy:
-            return cross_entropy_work(c);
+        case CaseKind::kMlp:
+            return mlp_work(c);
+        case CaseKind::kLoss:
+            return loss_work(c);
     }
     return {};
 }

@@ -20,8 +20,8 @@ enum class CaseKind {
     kDecodeAttention,
     kPagedDecodeAttention,
     kWeightStream,
-    kFeedForward,
-    kCrossEntropy,
+    kMlp,
+    kLoss,
 };
 
 const char* name_of(CaseKind op);

@@ -87,12 +87,12 @@ std::string shape_json(const Case& c) {
         case CaseKind::kWeightStream:
             return text + fmt::format(", \"dtype\": \"{}\", \"batch\": {}, \"inputs\": {}, \"outputs\": {}",
                                       name_of(c.dtype), c.batch, c.inputs, c.outputs);
-        case CaseKind::kFeedForward:
+        case CaseKind::kMlp:
             return text + fmt::format(
                               ", \"dtype\": \"{}\", \"tokens\": {}, \"hidden\": {}, \"inner\": {}, "
                               "\"gated\": {}, \"fused\": {}",
                               name_of(c.dtype), c.tokens, c.hidden, c.inner, c.gated, c.fused);
-        case CaseKind::kCrossEntropy:
+        case CaseKind::kLoss:
             return text + fmt::format(
                               ", \"dtype\": \"{}\", \"tokens\": {}, \"hidden\": {}, \"vocabulary\": {}, "
                               "\"fused\": {}",

@@ -255,7 +255,7 @@ PreparedCase prepare_weights(const Case& c, const DataPool& pool) {
     return prepared;
 }
 
-PreparedCase prepare_feed_forward(const Case& c, const DataPool& pool) {
+PreparedCase prepare_mlp(const Case& c, const DataPool& pool) {
     HEADROOM_REQUIRE(c.dtype == DType::kBf16, "feed-forward layer: the type is not bf16");
     Carver carver(pool);
     const std::size_t x_bytes = product({c.tokens, c.hidden}) * 2;
@@ -270,7 +270,7 @@ PreparedCase prepare_feed_forward(const Case& c, const DataPool& pool) {
     return prepared;
 }
 
-PreparedCase prepare_cross_entropy(const Case& c, const DataPool& pool) {
+PreparedCase prepare_loss(const Case& c, const DataPool& pool) {
     HEADROOM_REQUIRE(c.dtype == DType::kBf16, "cross entropy: the type is not bf16");
     Carver carver(pool);
     const void* x = carver.take(product({c.tokens, c.hidden}) * 2);
@@ -324,10 +324,10 @@ PreparedCase prepare(const Case& c, DataPool& pool, const DecodePlanOptions& pla
             return prepare_paged(c, pool, plan);
         case CaseKind::kWeightStream:
             return prepare_weights(c, pool);
-        case CaseKind::kFeedForward:
-            return prepare_feed_forward(c, pool);
-        case CaseKind::kCrossEntropy:
-            return prepare_cross_entropy(c, pool);
+        case CaseKind::kMlp:
+            return prepare_mlp(c, pool);
+        case CaseKind::kLoss:
+            return prepare_loss(c, pool);
     }
     return {};
 }

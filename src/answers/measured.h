@@ -35,6 +35,23 @@ struct MeasuredCase {
     std::optional<Bytes> measured_hbm{};
 };
 
+/// Bytes between memory and L2 of one launch as the hardware counted them, beside those that a mapping
+/// predicts.
+struct TrafficCount {
+    std::string name;
+    std::string mapping;  ///< its name in mappings/
+    std::string where;    ///< file: counter
+    Bytes predicted_reads, predicted_writes;
+    Bytes counted_reads, counted_writes;
+    /// Counting went on until all that was written had left L2. Otherwise the last of it was still there, up
+    /// to what L2 holds, and only reads can be compared.
+    bool drained = false;
+    double difference = 0;  ///< predicted / counted - 1, of what can be compared
+
+    Bytes predicted() const { return drained ? predicted_reads + predicted_writes : predicted_reads; }
+    Bytes counted() const { return drained ? counted_reads + counted_writes : counted_reads; }
+};
+
 /// A measured amount of memory beside its prediction; `unit` is bytes or tokens.
 struct CapacityCase {
     std::string name;
@@ -63,6 +80,7 @@ struct ValidateAnswer {
     std::vector<MeasuredCase> cases;
     std::vector<CaseSummary> groups;
     CaseSummary overall;
+    std::vector<TrafficCount> counters;
     std::vector<CapacityCase> capacities;
     std::vector<CaseSummary> capacity_groups;
 };

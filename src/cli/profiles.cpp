@@ -4,6 +4,7 @@
 #include "base/diagnostic.h"
 #include "io/catalogue.h"
 #include "io/engine_yaml.h"
+#include "io/mapping_yaml.h"
 #include "io/model_reader.h"
 #include "validate/serving_cases.h"
 
@@ -88,6 +89,10 @@ Profiles profiles_for(const MeasuredOptions& o, const Output& output) {
     p.engine_versions = [output] { return engine_versions(data_folder(output.data_dir)); };
     p.hardware = [output](const std::string& name) { return load_hardware(output, name); };
     p.engine = [output](const std::string& name) { return load_engine(output, name); };
+    p.mapping = [data_dir = output.data_dir](const std::string& name, const Overrides& set) {
+        const std::string data = data_folder(data_dir);
+        return read_mapping(find_entry(data, "mappings", name), data, set);
+    };
     p.model = [output, configs = o.configs](const std::string& name) {
         const std::string folder = config_folder(configs, name);
         return folder.empty() ? load_model(output, name) : read_model(folder).model;

@@ -83,6 +83,32 @@ std::string worst(const ValidateAnswer& a) {
     return "\n" + table.to_string();
 }
 
+Json counter_json(const TrafficCount& c) {
+    return {{"name", c.name},
+            {"mapping", c.mapping},
+            {"predicted_hbm_bytes", (c.predicted_reads + c.predicted_writes).in(byte)},
+            {"predicted_reads_bytes", c.predicted_reads.in(byte)},
+            {"predicted_writes_bytes", c.predicted_writes.in(byte)},
+            {"counted_reads_bytes", c.counted_reads.in(byte)},
+            {"counted_writes_bytes", c.counted_writes.in(byte)},
+            {"drained", c.drained},
+            {"difference", c.difference},
+            {"where", c.where}};
+}
+
+std::string counter_text(const ValidateAnswer& a) {
+    if (a.counters.empty()) return "";
+    bool reads_only = false;
+    Table table({"bytes by counters", "mapping", "predicted", "counted", "difference", ""});
+    for (const TrafficCount& c : a.counters) {
+        reads_only |= !c.drained;
+        table.add({c.name, c.mapping, format(c.predicted(), 4), format(c.counted(), 4), percent(c.difference),
+                   c.drained ? "" : "reads"});
+    }
+    return "\n" + table.to_string() +
+           (reads_only ? "reads: counting stopped with the last of what was written still in L2\n" : "");
+}
+
 Json capacity_json(const CapacityCase& c) {
     Json j = {{"name", c.name},
               {"group", c.group},
@@ -120,6 +146,10 @@ Report report(const ValidateAnswer& a) {
     for (const CaseSummary& s : a.groups) r.json["summary"].push_back(summary_json(s));
     r.json["overall"] = summary_json(a.overall);
     r.json["notes"] = a.notes;
+    if (!a.counters.empty()) {
+        r.json["counters"] = Json::array();
+        for (const TrafficCount& c : a.counters) r.json["counters"].push_back(counter_json(c));
+    }
     if (!a.capacities.empty()) {
         r.json["capacities"] = Json::array();
         for (const CapacityCase& c : a.capacities) r.json["capacities"].push_back(capacity_json(c));
@@ -138,7 +168,7 @@ Report report(const ValidateAnswer& a) {
     if (a.groups.size() > 1) add_row(table, a.overall);
     r.text = "errors: predicted over measured - 1\n";
     if (!a.cases.empty()) r.text += table.to_string() + worst(a) + refusals(a);
-    r.text += capacity_text(a);
+    r.text += counter_text(a) + capacity_text(a);
     for (const std::string& note : a.notes) r.text += "note: " + note + "\n";
     return r;
 }

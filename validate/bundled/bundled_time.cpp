@@ -197,6 +197,9 @@ double seconds(const BundledShape& s, const Ceilings& ceilings) {
             return decode_s(s.shape, s.schedule, ceilings);
         case CaseKind::kWeightStream:
             return weights_s(s.shape, ceilings);
+        case CaseKind::kMlp:
+        case CaseKind::kLoss:
+            return 0;
     }
     return 0;
 }

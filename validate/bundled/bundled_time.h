@@ -25,6 +25,7 @@ BundledShape bundled_shape(const kernels::Case& shape, const Hardware& hardware)
 ///                      that is faster or the rows are more than the kernel takes
 ///   softmax            a copy of the scores
 ///   standard           two of the library's products and a softmax
+///   mlp, loss          nothing: they are there for their traffic
 Seconds bundled_time(const BundledShape& shape, const Ceilings& ceilings);
 
 /// Datasheet floor: the bytes and operations that the algorithm needs at the least.

@@ -25,7 +25,9 @@ constexpr std::array kOperators{CaseKind::kRead,
                                 CaseKind::kFlashAttention,
                                 CaseKind::kDecodeAttention,
                                 CaseKind::kPagedDecodeAttention,
-                                CaseKind::kWeightStream};
+                                CaseKind::kWeightStream,
+                                CaseKind::kMlp,
+                                CaseKind::kLoss};
 constexpr std::array kTypes{DType::kBf16, DType::kFp16, DType::kFp8E4M3};
 
 std::string text(const Row& row, const char* key) {
@@ -36,7 +38,8 @@ std::string text(const Row& row, const char* key) {
 /// Fields of one case; what is missing or no whole number above zero is a located error.
 class Fields {
   public:
-    Fields(const Row& row, const std::string& file, int place) : row_(row), file_(file), place_(place) {}
+    Fields(const Row& row, const std::string& file, const char* list, int place)
+        : row_(row), file_(file), list_(list), place_(place) {}
 
     int count(const char* key) const {
         const double value = number(key);
@@ -59,7 +62,7 @@ class Fields {
         return at != row_.end() && at->is_boolean() && at->get<bool>();
     }
     [[noreturn]] void fault(const char* key, const std::string& what) const {
-        refuse(file_, fmt::format("cases[{}].{}", place_ - 1, key), what);
+        refuse(file_, fmt::format("{}[{}].{}", list_, place_ - 1, key), what);
     }
 
     template <class T, std::size_t N>
@@ -74,6 +77,7 @@ class Fields {
   private:
     const Row& row_;
     const std::string& file_;
+    const char* list_;
     int place_;
 };
 
@@ -101,6 +105,15 @@ Case case_of(const Fields& f) {
         return c;
     }
     c.dtype = f.named("dtype", kTypes);
+    if (c.op == CaseKind::kMlp || c.op == CaseKind::kLoss) {
+        c.tokens = f.count("tokens");
+        c.hidden = f.count("hidden");
+        (c.op == CaseKind::kMlp ? c.inner : c.vocabulary) =
+            f.count(c.op == CaseKind::kMlp ? "inner" : "vocabulary");
+        c.gated = f.flag("gated");
+        c.fused = f.flag("fused");
+        return c;
+    }
     c.batch = f.count("batch");
     if (c.op != CaseKind::kWeightStream) return attention_case(c, f);
     c.inputs = f.count("inputs");
@@ -108,14 +121,29 @@ Case case_of(const Fields& f) {
     return c;
 }
 
-std::map<std::string, Bytes> counted_bytes(const Row& root) {
-    std::map<std::string, Bytes> counted;
-    for (const Row& counter : root.value("counters", Row::array())) {
-        Bytes& sum = counted[text(counter, "case")];
-        for (const Row& kernel : counter.value("kernels", Row::array()))
-            sum += Bytes(kernel.value("read_bytes", 0.0) + kernel.value("written_bytes", 0.0));
+/// The shape by its own fields, or, where it has none, that of the launch with its name.
+Case counted_case(const Row& row, const Fields& fields, const MeasuredRun& run) {
+    if (row.contains("operator")) return case_of(fields);
+    const std::string name = text(row, "case");
+    for (const MeasuredLaunch& launch : run.launches) {
+        if (kernels::describe(launch.shape) == name) return launch.shape;
     }
-    return counted;
+    fields.fault("case", "'" + name + "' is no case of this file, and there is no operator");
+}
+
+CountedLaunch counted_launch(const Row& row, const MeasuredRun& run, const std::string& file) {
+    const int place = static_cast<int>(run.counters.size()) + 1;
+    const Fields fields(row, file, "counters", place);
+    CountedLaunch launch;
+    launch.place = place;
+    launch.shape = counted_case(row, fields, run);
+    for (const Row& kernel : row.value("kernels", Row::array())) {
+        const bool drain = text(kernel, "kernel") == "drain";
+        launch.drained |= drain;
+        launch.written += Bytes(kernel.value("written_bytes", 0.0));
+        if (!drain) launch.read += Bytes(kernel.value("read_bytes", 0.0));
+    }
+    return launch;
 }
 
 }  // namespace
@@ -129,12 +157,13 @@ std::optional<MeasuredRun> measured_run(const std::string& json, const std::stri
     run.date = text(environment, "date").substr(0, 10);
     for (const Row& row : root.value("cases", Row::array())) {
         const int place = static_cast<int>(run.launches.size()) + 1;
-        const Fields fields(row, file, place);
+        const Fields fields(row, file, "cases", place);
         MeasuredLaunch launch{case_of(fields), text(row, "suite"), Seconds(fields.number("median_s")), place};
         if (launch.median <= Seconds()) fields.fault("median_s", "must be above zero");
         run.launches.push_back(std::move(launch));
     }
-    run.counted = counted_bytes(root);
+    for (const Row& row : root.value("counters", Row::array()))
+        run.counters.push_back(counted_launch(row, run, file));
     return run;
 }
 
@@ -154,10 +183,14 @@ std::string bundled_group(CaseKind op) {
             return "bundled decode";
         case CaseKind::kStandardAttention:
         case CaseKind::kWeightStream:
+        case CaseKind::kMlp:
+        case CaseKind::kLoss:
             return "bundled weights";
     }
     return "";
 }
+
+bool has_predicted_time(CaseKind op) { return op != CaseKind::kMlp && op != CaseKind::kLoss; }
 
 KernelCase kernel_case(const MeasuredLaunch& launch, const Hardware& hardware) {
     KernelCase c{kernels::describe(launch.shape), bundled_group(launch.shape.op),
@@ -170,8 +203,8 @@ KernelCase kernel_case(const MeasuredLaunch& launch, const Hardware& hardware) {
 std::vector<KernelCase> fitting_cases(const std::vector<MeasuredLaunch>& launches, const Hardware& hardware) {
     std::vector<KernelCase> cases;
     for (const MeasuredLaunch& launch : launches) {
-        const bool copies = launch.shape.op == CaseKind::kSoftmax;
-        if (copies || (launch.suite != "calibration" && launch.suite != "validation")) continue;
+        const bool other = launch.shape.op == CaseKind::kSoftmax || !has_predicted_time(launch.shape.op);
+        if (other || (launch.suite != "calibration" && launch.suite != "validation")) continue;
         cases.push_back(kernel_case(launch, hardware));
     }
     return cases;
