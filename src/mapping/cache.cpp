@@ -86,7 +86,8 @@ std::vector<Group> groups(const Model& model, BlockRange first_wave, std::int64_
     return all;
 }
 
-// The most waves whose data fits together, less the one that is running.
+// The most waves whose data fits together. A block of the k-th wave after comes to a tile at the same point
+// of its life as the one that read it, so that what L2 took in meanwhile is the data of k waves.
 std::int64_t waves_kept(const Model& model, std::int64_t wave, std::int64_t total, std::int64_t l2_bytes) {
     std::int64_t fits = 1;
     std::int64_t too_many = (total + wave - 1) / wave + 1;
@@ -95,7 +96,7 @@ std::int64_t waves_kept(const Model& model, std::int64_t wave, std::int64_t tota
         const BlockRange span{0, std::min(total, half * wave)};
         (model.touched_bytes(model.grid, model.grid.size(), span) <= l2_bytes ? fits : too_many) = half;
     }
-    return fits - 1;
+    return fits;
 }
 
 }  // namespace

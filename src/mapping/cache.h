@@ -15,7 +15,7 @@ namespace headroom {
 /// - a block that comes back to a tile finds it, if all that the first wave touches in one turn of the loop
 ///   in between fits into L2;
 /// - when all that a wave touches in its life fits, the next waves find what the last ones left: as many
-///   waves back as fit, taking the first waves as the measure.
+///   waves back as fit together, taking the first waves as the measure.
 /// Tiles are the unit: overlapping tiles (convolution halos) are not merged.
 struct CacheTraffic {
     std::vector<Moved> words;

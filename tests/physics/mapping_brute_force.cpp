@@ -291,7 +291,7 @@ void through_cache(const MappedComputation& m, const std::vector<std::vector<Blo
     std::size_t kept = 0;
     if (l2_bytes > 0) {
         while ((kept + 1) * wave < blocks.size() &&
-               touched(m, blocks, 0, std::min(blocks.size(), (kept + 2) * wave)) <= l2_bytes)
+               touched(m, blocks, 0, std::min(blocks.size(), (kept + 1) * wave)) <= l2_bytes)
             ++kept;
     }
     for (std::size_t at = 0; at < blocks.size(); at += wave) {
