@@ -53,7 +53,7 @@ __device__ void copy_stage(std::uint32_t shared, const Bf16* source, int rows, i
         const int chunk = static_cast<int>(threadIdx.x) % kChunks;
         const bool valid = row < rows && at + chunk * 8 < depth;
         copy_16_async<Reuse::kMany>(shared + in_stage(row, chunk),
-                                    source + (valid ? std::int64_t(row) * depth + at + chunk * 8 : 0), valid);
+                                    source + (valid ? row * depth + at + chunk * 8 : 0), valid);
     }
 }
 
