@@ -8,6 +8,8 @@
 #include <random>
 #include <string>
 
+#include <cuda_profiler_api.h>
+
 namespace headroom::kernels {
 
 namespace {
@@ -98,9 +100,11 @@ int run_once(const std::vector<std::string>& arguments) {
         stream.synchronize();
     };
     drain();
+    HEADROOM_CUDA(cudaProfilerStart());
     prepared.launch(stream, 0);
     stream.synchronize();
     drain();
+    HEADROOM_CUDA(cudaProfilerStop());
     std::printf("\"case\": \"%s\", %s, \"counted_bytes\": %.0f\n", describe(c).c_str(), shape_json(c).c_str(),
                 work_of(c).bytes);
     return 0;
