@@ -87,6 +87,7 @@ Json counter_json(const TrafficCount& c) {
     return {{"name", c.name},
             {"mapping", c.mapping},
             {"predicted_hbm_bytes", (c.predicted_reads + c.predicted_writes).in(byte)},
+            {"counted_hbm_bytes", (c.counted_reads + c.counted_writes).in(byte)},
             {"predicted_reads_bytes", c.predicted_reads.in(byte)},
             {"predicted_writes_bytes", c.predicted_writes.in(byte)},
             {"counted_reads_bytes", c.counted_reads.in(byte)},
