@@ -9,6 +9,7 @@
 #include "ops/speculation.h"
 #include "ops/tensor.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -17,9 +18,19 @@
 #include <fmt/core.h>
 
 namespace headroom {
+namespace {
+
+constexpr std::size_t kMostValues = 10000;  ///< of a list: a range that is longer was hardly meant
+
+}  // namespace
 
 void add_output_options(CLI::App& app, Output& o) {
-    app.add_option("--format", o.format, "table, json or csv (default table)");
+    app.add_option("--format", o.format, "table, json or csv (default table)")
+        ->each([](const std::string& f) {
+            const std::vector<std::string> known{"table", "json", "csv"};
+            if (std::find(known.begin(), known.end(), f) == known.end())
+                refuse("--format", "", "\"" + f + "\" is none of table, json, csv", did_you_mean(f, known));
+        });
     app.add_option("--output", o.file, "write the answer to this file instead of stdout");
     app.add_option("--data-dir", o.data_dir,
                    "folder of the catalogues (default: $HEADROOM_DATA, else beside the program)");
@@ -118,12 +129,17 @@ std::vector<std::int64_t> parse_counts(const std::string& option, const std::str
             parse_one_count(option, part.substr(first + 1, mark - first - 1), low, high, faults);
         const std::int64_t step =
             parse_one_count(option, part.substr(mark + 2), kind == 'x' ? 2 : 1, high, faults);
-        for (std::int64_t v = std::max<std::int64_t>(from, kind == 'x' ? 1 : from);
-             v <= to && values.size() < 10000; v = kind == 'x' ? v * step : v + step) {
+        if (from > to) faults.add(option, fmt::format("\"{}\" goes from the larger to the smaller", part));
+        for (std::int64_t v = std::max<std::int64_t>(from, kind == 'x' ? 1 : from); v <= to;
+             v = kind == 'x' ? v * step : v + step) {
+            if (values.size() == kMostValues) {
+                faults.add(option, fmt::format("\"{}\" holds more than {} values", text, kMostValues));
+                return values;
+            }
             values.push_back(v);
         }
     }
-    return values;
+    return values.empty() ? std::vector{low} : values;
 }
 
 double parse_plain(const std::string& option, const std::string& text, double low, double high,

@@ -20,7 +20,7 @@ namespace {
 struct Options {
     Subject subject;
     WorkloadInput workload;
-    std::string rate, replicas = "1", policy = "continuous", allocator = "paged", preemption = "recompute";
+    std::string rate, replicas, policy = "continuous", allocator = "paged", preemption = "recompute";
     std::string max_len, max_sequences, requests, concurrency, seed;
     PoolOptions pools;
     std::string timeline, requests_csv;
@@ -137,12 +137,17 @@ int run(const Options& o) {
     OptionFaults faults;
     SimulateQuestion s;
     s.policy = policy_of(o, faults);
-    s.replicas = static_cast<int>(parse_one_count("--replicas", o.replicas, 1, 4096, faults));
+    if (!o.replicas.empty())
+        s.replicas = static_cast<int>(parse_one_count("--replicas", o.replicas, 1, 4096, faults));
     s.playback.most = optional_count("--requests", o.requests, faults);
     s.playback.concurrency = optional_count("--concurrency", o.concurrency, faults);
     if (!o.seed.empty())
         s.seed = static_cast<std::uint64_t>(parse_one_count("--seed", o.seed, 0, INT64_MAX, faults));
     s.prefill = parse_pools(o.pools, o.subject, faults);
+    if (s.playback.concurrency > 0 && !o.rate.empty())
+        faults.add("--concurrency", "ignores arrivals; leave --rate out, or this");
+    if (s.prefill && !o.replicas.empty())
+        faults.add("--replicas", "--disaggregate P:D says how many there are; leave one of them out");
     s.rate = o.rate.empty() ? "1x" : o.rate;
     auto traffic = open_workload(o.workload, o.subject.output, faults);
     if (traffic && traffic->workload && s.seed) traffic->workload->seed = *s.seed;

@@ -87,10 +87,16 @@ void parse_rate(const std::string& option, const std::string& text, std::optiona
     if (text.empty()) return;
     if (text.back() == 'x') {
         scale = parse_plain(option, text.substr(0, text.size() - 1), 1e-6, 1e9, faults);
-    } else {
-        rate = parse_option<Dimension{.second = -1}>(option, text, faults);
-        if (*rate <= Frequency{}) faults.add(option, "must be above zero");
+        return;
     }
+    const auto parsed = parse_quantity(text, Dimension{.second = -1});
+    if (std::holds_alternative<ParseFault>(parsed)) {
+        const bool number = std::holds_alternative<double>(parse_number(text));
+        return faults.add(option, fmt::format("\"{}\" is neither requests per second nor a multiple", text),
+                          number ? text + "/s\" or \"" + text + "x" : "8/s\" or \"2x");
+    }
+    rate = Frequency(std::get<double>(parsed));
+    if (*rate <= Frequency{}) faults.add(option, "must be above zero");
 }
 
 }  // namespace headroom

@@ -17,6 +17,22 @@ bool is_data_folder(const fs::path& path) {
     return fs::is_directory(path / "hwprofiles", ignored);
 }
 
+// A name cut short ("h100" of h100-nvl, h100-pcie, h100-sxm) stands for all that go on with a dash.
+std::vector<std::string> longer_names(const std::string& name, const std::vector<std::string>& names) {
+    std::vector<std::string> found;
+    for (const std::string& each : names) {
+        if (!name.empty() && each.rfind(name + "-", 0) == 0) found.push_back(each);
+    }
+    return found;
+}
+
+std::string joined(const std::vector<std::string>& names) {
+    constexpr std::size_t kShown = 6;
+    std::string text;
+    for (std::size_t i = 0; i < std::min(kShown, names.size()); ++i) text += (i > 0 ? ", " : "") + names[i];
+    return names.size() > kShown ? text + " and more" : text;
+}
+
 }  // namespace
 
 std::string data_folder(const std::string& given) {
@@ -48,9 +64,12 @@ std::string find_entry(const std::string& data, const std::string& kind, const s
     if (plain && fs::is_regular_file(entry, ignored))
         return near.begin()->string() == ".." ? entry.string() : near.string();
     if (fs::exists(name, ignored)) return name;
-    const std::string message =
-        plain ? "no \"" + name + "\" in " + kind + "/, and no such file" : "no such file: " + name;
-    refuse("", "", message, did_you_mean(name, entry_names(data, kind)));
+    const std::vector<std::string> names = entry_names(data, kind);
+    if (!plain) refuse("", "", "no such file: " + name, did_you_mean(name, names));
+    const std::string message = "no \"" + name + "\" in " + kind + "/, and no such file";
+    const std::vector<std::string> longer = longer_names(name, names);
+    if (longer.size() > 1) refuse("", "", message + "; there are " + joined(longer));
+    refuse("", "", message, longer.empty() ? did_you_mean(name, names) : longer.front());
 }
 
 std::vector<std::string> entry_names(const std::string& data, const std::string& kind) {
