@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "answers/simulate.h"
 
+#include "answers/limits.h"
 #include "base/units.h"
 #include "serving/pools.h"
 
@@ -15,13 +16,18 @@ Pool pool_of(PoolRole role, const Model& model, const Deployment& deployment, co
 }
 
 // Why a pool could not hold even one short sequence, or "".
-std::string fault_of(const Pool& pool) {
+std::string fault_of(const Question& q, const Pool& pool) {
     const Capacity c = capacity(pool.shard, pool.hardware, pool.engine, 1);
     if (c.max_sequences > 0) return "";
     const Ledger& l = c.ledger;
-    return fmt::format(
+    std::string text = fmt::format(
         "does not fit on {}: weights, activations and runtime need {} of the {} that the engine may use",
         pool.hardware.name, format_binary(l.weights + l.activations + l.runtime), format_binary(l.usable));
+    Question asked = q;
+    asked.hardware = pool.hardware;
+    asked.deployment = pool.shard.deployment;
+    if (const auto nearest = nearest_fit(asked, 1)) text += "; nearest fit: " + nearest->change;
+    return text;
 }
 
 }  // namespace
@@ -48,7 +54,7 @@ SimulateAnswer simulate(const SimulateQuestion& s, const std::function<RequestSo
     }
     for (const Pool& pool : a.system.pools) {
         a.gpus += std::int64_t{pool.replicas} * gpus(pool.shard.deployment);
-        if (a.fault.empty()) a.fault = fault_of(pool);
+        if (a.fault.empty()) a.fault = fault_of(q, pool);
     }
     if (!a.fault.empty()) return a;
     a.result = simulate(a.system, open(), s.playback, observers);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include <fmt/core.h>
 
@@ -21,7 +22,73 @@ struct Launch {
     std::int64_t max_length = 0, max_sequences = 0, max_batched = 0, block = 16;
     bool fp8_weights = false, fp8_kv = false, chunked = true;
     bool pool = false, produces = false;
+    std::optional<Speculation> guessing;
 };
+
+// Whose guesses: the engines name the three kinds differently.
+enum class Guesser { lookup, own_layers, model };
+
+Guesser guesser(const Speculation& s) {
+    return s.own_layers ? Guesser::own_layers : s.draft ? Guesser::model : Guesser::lookup;
+}
+
+// The repository that the shape is from, which engines download; else the name as given.
+std::string checkpoint(const Model& model) { return model.source.empty() ? model.name : model.source; }
+
+// https://docs.vllm.ai/en/latest/features/speculative_decoding/
+std::string vllm_guessing(const Speculation& s) {
+    std::string how;
+    switch (guesser(s)) {
+        case Guesser::lookup:
+            how = R"("method":"ngram","prompt_lookup_max":4)";
+            break;
+        case Guesser::own_layers:
+            how = R"("method":"mtp")";
+            break;
+        case Guesser::model:
+            how = fmt::format(R"("model":"{}")", checkpoint(*s.draft));
+            break;
+    }
+    return fmt::format(R"( --speculative-config '{{{},"num_speculative_tokens":{}}}')", how, s.guesses);
+}
+
+// https://docs.sglang.ai/advanced_features/speculative_decoding.html; the drafted tokens count the one that
+// is certain.
+std::string sglang_guessing(const Speculation& s) {
+    std::string text = " --speculative-algorithm ";
+    switch (guesser(s)) {
+        case Guesser::lookup:
+            text += "NGRAM";
+            break;
+        case Guesser::own_layers:
+            text += "NEXTN";
+            break;
+        case Guesser::model:
+            text += "STANDALONE --speculative-draft-model-path " + checkpoint(*s.draft);
+            break;
+    }
+    if (guesser(s) != Guesser::lookup)
+        text += fmt::format(" --speculative-num-steps {} --speculative-eagle-topk 1", s.guesses);
+    return text + fmt::format(" --speculative-num-draft-tokens {}", s.guesses + 1);
+}
+
+// https://nvidia.github.io/TensorRT-LLM/features/speculative-decoding.html, names of release 1.0
+std::string trtllm_guessing(const Speculation& s) {
+    std::string text = "speculative_config:\n";
+    switch (guesser(s)) {
+        case Guesser::lookup:
+            return text +
+                   fmt::format("  decoding_type: NGram\n  max_draft_len: {}\n  max_matching_ngram_size: 4\n",
+                               s.guesses);
+        case Guesser::own_layers:
+            return text + fmt::format("  decoding_type: MTP\n  num_nextn_predict_layers: {}\n", s.guesses);
+        case Guesser::model:
+            break;
+    }
+    return text +
+           fmt::format("  decoding_type: DraftTarget\n  max_draft_len: {}\n  speculative_model_dir: {}\n",
+                       s.guesses, checkpoint(*s.draft));
+}
 
 std::int64_t per_rank(const Launch& l) { return (l.max_sequences + l.d.dp - 1) / l.d.dp; }
 
@@ -37,6 +104,7 @@ std::string vllm(const Launch& l) {
     text += fmt::format(" --block-size {}", l.block);
     if (l.fp8_weights) text += " --quantization fp8";
     if (l.fp8_kv) text += " --kv-cache-dtype fp8";
+    if (l.guessing) text += vllm_guessing(*l.guessing);
     if (l.pool)
         text += fmt::format(R"( --kv-transfer-config '{{"kv_connector":"NixlConnector","kv_role":"{}"}}')",
                             l.produces ? "kv_producer" : "kv_consumer");
@@ -57,6 +125,7 @@ std::string sglang(const Launch& l) {
     if (l.block > 1) text += fmt::format(" --page-size {}", l.block);
     if (l.fp8_weights) text += " --quantization fp8";
     if (l.fp8_kv) text += " --kv-cache-dtype fp8_e4m3";
+    if (l.guessing) text += sglang_guessing(*l.guessing);
     if (l.pool) text += fmt::format(" --disaggregation-mode {}", l.produces ? "prefill" : "decode");
     return text;
 }
@@ -69,6 +138,7 @@ std::string trtllm(const Launch& l) {
     extra += "kv_cache_config:\n";
     if (l.fp8_kv) extra += "  dtype: fp8\n";
     extra += fmt::format("  tokens_per_block: {}\n", l.block);
+    if (l.guessing) extra += trtllm_guessing(*l.guessing);
     if (l.pool) {
         if (l.produces) extra += "disable_overlap_scheduler: true\n";
         extra += "cache_transceiver_config:\n  backend: DEFAULT\n";
@@ -83,9 +153,34 @@ std::string trtllm(const Launch& l) {
     return fmt::format("cat > {} <<'END'\n{}END\n{} --extra_llm_api_options {}", file, extra, text, file);
 }
 
+// A folder is what engines load, and a config.json is in one.
+std::string checkpoint_of(const PlanAnswer& a) {
+    const std::string& given = a.asked.question.echo.model;
+    const std::string config = "config.json";
+    const std::size_t slash = given.rfind('/');
+    const std::string last = slash == std::string::npos ? given : given.substr(slash + 1);
+    if (last == config) return slash == std::string::npos ? "." : given.substr(0, slash);
+    const Model& model = a.asked.question.model;
+    return model.source.empty() ? given : model.source;
+}
+
+// What no option says: the plan holds only with these.
+std::string conditions(const PlanAnswer& a, const Candidate& c) {
+    const Variant& variant = a.asked.variants[c.variant];
+    std::string text;
+    if (variant.quantized && variant.weights.rfind("fp8", 0) != 0)
+        text += fmt::format("# the checkpoint must be one with {} weights\n", variant.weights);
+    const double longest = a.asked.workload.input_tokens.max + a.asked.workload.output_tokens.max;
+    if (variant.model.max_context > 0 && longest > static_cast<double>(variant.model.max_context))
+        text += fmt::format(
+            "# requests of more than {} tokens, the model's limit, are refused; the plan counts them\n",
+            format_count(static_cast<double>(variant.model.max_context)));
+    return text;
+}
+
 Launch launch(const PlanAnswer& a, const Candidate& c, const Group& g) {
     Launch l;
-    l.model = a.asked.question.echo.model;
+    l.model = checkpoint_of(a);
     l.d = g.deployment;
     Engine engine = a.asked.question.engine;
     if (g.budget > 0) engine.scheduler.max_batched_tokens.value = static_cast<double>(g.budget);
@@ -104,6 +199,7 @@ Launch launch(const PlanAnswer& a, const Candidate& c, const Group& g) {
     l.chunked = engine.scheduler.chunked_prefill;
     l.fp8_weights = variant.quantized && variant.weights.rfind("fp8", 0) == 0;
     l.fp8_kv = variant.kv.rfind("fp8", 0) == 0;
+    l.guessing = variant.model.speculation;
     l.pool = c.prefill.has_value();
     l.produces = c.prefill && &g == &*c.prefill;
     return l;
@@ -116,7 +212,7 @@ std::vector<std::string> emit_targets() { return {"vllm", "sglang", "trtllm"}; }
 std::string emit_commands(const PlanAnswer& a, const std::string& target) {
     if (!a.plan.best) return "";
     const Candidate& c = a.plan.candidates[*a.plan.best];
-    std::string text;
+    std::string text = conditions(a, c);
     for (const Group* g : {c.prefill ? &*c.prefill : nullptr, &c.decode}) {
         if (g == nullptr) continue;
         const Launch l = launch(a, c, *g);

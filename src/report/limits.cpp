@@ -31,9 +31,14 @@ std::string text_of(const LimitsAnswer& a) {
     if (fixed_part(c.kv) > Bytes{})
         text += fmt::format(" and up to {} fixed per sequence", format_binary(fixed_part(c.kv)));
     if (c.blocks > 0)
-        text += fmt::format("; {} blocks of {} = {} tokens", format_count(static_cast<double>(c.blocks)),
-                            c.block_tokens, format_count(static_cast<double>(c.capacity_tokens)));
-    text += ", per GPU\n\n";
+        text += fmt::format("; {} blocks of {}{} = {} tokens", format_count(static_cast<double>(c.blocks)),
+                            c.block_tokens,
+                            c.groups > 1 ? fmt::format(", shared by {} groups of layers,", c.groups) : "",
+                            format_count(static_cast<double>(c.capacity_tokens)));
+    text += ", per GPU\n";
+    if (c.groups > 1)
+        text += "a sequence is let in with room for a step's tokens beside the window in windowed layers\n";
+    text += "\n";
     if (a.stages.size() > 1) {
         Table stages({"stage", "layers", "weights", "left for KV", "KV per token"});
         for (std::size_t s = 0; s < a.stages.size(); ++s)

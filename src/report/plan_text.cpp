@@ -111,8 +111,9 @@ std::string best_text(const PlanAnswer& a, const Candidate& c) {
                             format_count(static_cast<double>(own_budget(a))));
     if (!a.plan.note.empty()) text += "  note: " + a.plan.note + "\n";
     if (a.peak)
-        text += fmt::format("  the busiest {} bring {} requests/s: {} GPUs carry them at the same margin\n",
-                            format(a.peak->window, 3), format_number(a.peak->rate.base(), 4), a.peak->gpus);
+        text += fmt::format("  the busiest {} bring {} requests/s: {} at the same margin\n",
+                            format(a.peak->window, 3), format_number(a.peak->rate.base(), 4),
+                            plural(a.peak->gpus, "GPU"));
     return text;
 }
 
@@ -141,10 +142,10 @@ std::string pools_text(const PlanAnswer& a) {
     if (pools->gpus == together->gpus)
         return fmt::format("pools and replicas that do both need as many GPUs: {}\n\n", pools->gpus);
     return fmt::format(
-        "one machine for both is better: {} GPUs, pools need {}; prompts fill the compute that decoding "
+        "one machine for both is better: {}, pools need {}; prompts fill the compute that decoding "
         "leaves idle, "
         "and two pools are each rounded up to whole replicas\n\n",
-        together->gpus, pools->gpus);
+        plural(together->gpus, "GPU"), pools->gpus);
 }
 
 std::vector<std::string> cells(const PlanAnswer& a, const Candidate& c) {
@@ -160,9 +161,15 @@ std::vector<std::string> cells(const PlanAnswer& a, const Candidate& c) {
         row.insert(row.end(), {"-", "-", "-", "-", "-", "-", "-", why});
         return row;
     }
-    const std::string replicas = c.prefill ? fmt::format("{} x tp {} + {}", c.prefill->replicas,
-                                                         c.prefill->deployment.tp, c.decode.replicas)
-                                           : format_count(static_cast<double>(c.decode.replicas));
+    std::string replicas = format_count(static_cast<double>(c.decode.replicas));
+    if (c.prefill) {
+        const Deployment& p = c.prefill->deployment;
+        std::string degrees = fmt::format("tp {}", p.tp);
+        if (p.pp > 1) degrees += fmt::format(" pp {}", p.pp);
+        if (p.ep > 1) degrees += fmt::format(" ep {}", p.ep);
+        if (p.dp > 1) degrees += fmt::format(" dp {}", p.dp);
+        replicas = fmt::format("{} x {} + {}", c.prefill->replicas, degrees, replicas);
+    }
     row.insert(row.end(),
                {replicas, format_count(static_cast<double>(c.gpus)), format_number(c.decode.state.batch, 3),
                 percent(c.utilisation, 2), format(c.ttft_tail, 3), format(c.itl_tail, 3),

@@ -150,8 +150,9 @@ std::string text_of(const SimulateAnswer& a) {
     const std::string rate =
         r.arrivals > 0 ? fmt::format(" at {} requests/s", format_number(offered(r), 4)) : "";
     text +=
-        fmt::format("{}: {} requests{}, {} tokens in and {} out on average; {} batching, {} KV\n",
-                    a.asked.question.echo.workload, format_count(static_cast<double>(r.requests)), rate,
+        fmt::format("{}: {} request{}{}, {} tokens in and {} out on average; {} batching, {} KV\n",
+                    a.asked.question.echo.workload, format_count(static_cast<double>(r.requests)),
+                    r.requests == 1 ? "" : "s", rate,
                     format_number(double(r.tokens_in) / double(std::max<std::int64_t>(1, r.completed)), 4),
                     format_number(double(r.tokens_out) / double(std::max<std::int64_t>(1, r.completed)), 4),
                     name_of(a.asked.policy.batching), name_of(a.asked.policy.allocation));

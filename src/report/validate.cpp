@@ -47,6 +47,10 @@ Json summary_json(const CaseSummary& s) {
 }
 
 void add_row(Table& table, const CaseSummary& s) {
+    if (s.errors.rows == 0) {
+        table.add({s.group, "0", "-", "-", "-", "-", "-", "-", fmt::format("{}", s.below_floor)});
+        return;
+    }
     table.add({s.group, fmt::format("{}", s.errors.rows), percent(s.errors.mean_abs),
                percent(s.errors.median_abs), percent(s.errors.p95_abs), percent(s.errors.bias),
                percent(s.inside_interval), fmt::format("x{:.2f}", s.median_width),

@@ -119,3 +119,31 @@ TEST_CASE("what is emitted starts the plan that was chosen", "[planner]") {
     has(trtllm, "cache_transceiver_config:\n  backend: DEFAULT\n");
     has(trtllm, "tokens_per_block: 32\n");
 }
+
+TEST_CASE("what is emitted names the checkpoint and who guesses", "[planner]") {
+    const auto text = [](const char* target, bool drafts) {
+        PlanQuestion q = question("llama-3-70b", "vllm");
+        q.deployments = {{.tp = 4}};
+        Speculation guessing;
+        guessing.guesses = 3;
+        guessing.accept_low = guessing.accept = guessing.accept_high = 0.6;
+        if (drafts) guessing.draft = std::make_shared<const Model>(model("llama-3-8b"));
+        q.question.model.speculation = guessing;
+        for (Variant& v : q.variants) v.model.speculation = guessing;
+        q.variants[0].weights = "int4";
+        q.variants[0].quantized = true;
+        return emit_commands(plan(q), target);
+    };
+    const auto has = [](const std::string& all, const std::string& part) {
+        INFO(all);
+        CHECK(all.find(part) != std::string::npos);
+    };
+    const std::string vllm = text("vllm", true);
+    has(vllm, "vllm serve meta-llama/Meta-Llama-3-70B ");
+    has(vllm, R"(--speculative-config '{"model":"meta-llama/Meta-Llama-3-8B","num_speculative_tokens":3}')");
+    has(vllm, "# the checkpoint must be one with int4 weights");
+    has(text("vllm", false), R"({"method":"ngram","prompt_lookup_max":4,"num_speculative_tokens":3})");
+    has(text("sglang", true), "--speculative-draft-model-path meta-llama/Meta-Llama-3-8B");
+    has(text("sglang", false), "--speculative-algorithm NGRAM --speculative-num-draft-tokens 4");
+    has(text("trtllm", false), "speculative_config:\n  decoding_type: NGram\n  max_draft_len: 3\n");
+}
