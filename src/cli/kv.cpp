@@ -73,7 +73,7 @@ Action add_kv(CLI::App& app) {
         request.region_tokens = count("--kv-tokens", o->region);
         const std::int64_t most = count("--requests", o->requests);
         const auto traffic = open_workload(o->workload, o->subject.output, faults);
-        Question question = load_question(o->subject, faults);
+        Question question = load_question(o->subject, faults, true);
         question.echo.workload = o->workload.name;
         const auto notes = std::make_shared<TraceReport>();
         request.open = [&traffic, most, notes] { return first_requests(traffic->open(notes.get()), most); };

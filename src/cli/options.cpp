@@ -236,7 +236,7 @@ void fill_echo(Question& q, const Subject& s) {
               s.speculate};
 }
 
-Question load_question(const Subject& s, OptionFaults& faults) {
+Question load_question(const Subject& s, OptionFaults& faults, bool reads_workload) {
     Question q;
     const auto attempt = [&](const auto& load) {
         try {
@@ -245,7 +245,9 @@ Question load_question(const Subject& s, OptionFaults& faults) {
             faults.add(e);
         }
     };
-    check_set(s.output, {"hw", "model", "engine", "workload"}, faults);
+    std::vector<std::string> kinds{"hw", "model", "engine"};
+    if (reads_workload) kinds.emplace_back("workload");
+    check_set(s.output, kinds, faults);
     if (s.model.empty()) {
         faults.add("--model",
                    "is needed: a name in models/ (headroom models list) or a path to a config.json");

@@ -80,8 +80,8 @@ Overrides overrides_for(const Output& output, const std::string& kind);
 void check_set(const Output& output, const std::vector<std::string>& kinds, OptionFaults& faults);
 
 /// Loads what a question is about; throws InputError with every fault of options and files. `Subject::model`
-/// may be replaced by another name, for lists.
-Question load_question(const Subject& subject, OptionFaults& faults);
+/// may be replaced by another name, for lists. `--set workload.` is for commands that read one.
+Question load_question(const Subject& subject, OptionFaults& faults, bool reads_workload = false);
 
 /// A model, device or engine by name or path, with its part of `--set`.
 Model load_model(const Output& output, const std::string& name);

@@ -197,7 +197,7 @@ int run(const Options& given) {
     const auto traffic = open_workload(o.workload, o.subject.output, faults);
     const auto workload = traffic ? load_workload(o.workload, o.subject.output, faults) : std::nullopt;
     if (workload) q.rates = rates_of(o, *workload, faults);
-    q.question = load_question(o.subject, faults);
+    q.question = load_question(o.subject, faults, true);
     if (!o.emit.empty() && q.question.deployment.cp > 1)
         faults.add("--emit",
                    "no engine cuts prompts and cache over GPUs as --cp does; leave one of them out");

@@ -85,6 +85,14 @@ Profiles profiles_for(const MeasuredOptions& o, const Output& output) {
         if (!name.empty() && !storage_format(name))
             faults.add(option, "\"" + name + "\" is no format", did_you_mean(name, storage_format_names()));
     }
+    // Named but needed by no file: still to be told when there is none of this name.
+    if (!o.hw.empty()) {
+        try {
+            load_hardware(output, o.hw);
+        } catch (const InputError& e) {
+            faults.add(e);
+        }
+    }
     faults.finish();
     p.engine_versions = [output] { return engine_versions(data_folder(output.data_dir)); };
     p.hardware = [output](const std::string& name) { return load_hardware(output, name); };

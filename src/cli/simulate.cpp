@@ -155,7 +155,7 @@ int run(const Options& o) {
     parse_rate("--rate", o.rate, rate, s.playback.scale, faults);
     Files files;
     const Observers watch = observers_of(o, files, faults);
-    s.question = load_question(o.subject, faults);
+    s.question = load_question(o.subject, faults, true);
     s.question.echo.workload = o.workload.name;
     if (s.prefill) {
         for (const std::string& fault : deployment_faults(s.question.model, s.prefill->deployment))
@@ -169,7 +169,8 @@ int run(const Options& o) {
         s, [&] { return traffic->open(); }, watch);
     if (files.timeline.is_open()) files.timeline << "{}]\n";
     emit(report(answer), o.subject.output);
-    return answer.fault.empty() && !answer.result.saturated ? 0 : 1;
+    const bool none = answer.result.refused > 0 && answer.result.completed == 0;
+    return answer.fault.empty() && !answer.result.saturated && !none ? 0 : 1;
 }
 
 }  // namespace

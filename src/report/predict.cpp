@@ -3,6 +3,9 @@
 
 #include "base/units.h"
 
+#include <set>
+#include <utility>
+
 #include <fmt/core.h>
 
 namespace headroom {
@@ -61,8 +64,19 @@ std::string text_of(const PredictAnswer& a) {
     if (experts) header.emplace_back("experts read");
     Table decode(std::move(header));
     Table prefill({"prompt", "floor", "expected", "interval", "tokens/s", "of peak", "binds"});
-    std::int64_t last_prompt = -1;
+    std::set<std::int64_t> prompts_told;
+    std::set<std::pair<std::int64_t, std::int64_t>> told;  // one step is as fast beside every prompt
+    const auto prefill_row = [&](const Prediction& p) {
+        if (!prompts_told.insert(p.prompt).second) return;
+        const TimeEstimate& f = p.prefill.time;
+        prefill.add({format_count(static_cast<double>(p.prompt)), format(f.floor, 3), format(f.expected, 3),
+                     format(f.low, 3) + " .. " + format(f.high, 3),
+                     format_number(static_cast<double>(p.prompt) / f.expected.in(second), 4),
+                     percent(fraction_of_peak(p.prefill)), to_string(p.prefill.bound)});
+    };
     for (const Prediction& p : a.results) {
+        prefill_row(p);
+        if (!told.emplace(p.batch, p.context).second) continue;
         const TimeEstimate& t = p.decode.time;
         const Intensity intensity = p.decode.work.flop / compulsory_bytes(p.decode.work);
         const bool fits = p.batch <= p.batch_that_fits;
@@ -80,13 +94,6 @@ std::string text_of(const PredictAnswer& a) {
             line.push_back(fmt::format("{} of {}", format_number(p.experts.touched, 3),
                                        format_number(p.experts.held, 4)));
         decode.add(std::move(line));
-        if (p.prompt == last_prompt) continue;
-        last_prompt = p.prompt;
-        const TimeEstimate& f = p.prefill.time;
-        prefill.add({format_count(static_cast<double>(p.prompt)), format(f.floor, 3), format(f.expected, 3),
-                     format(f.low, 3) + " .. " + format(f.high, 3),
-                     format_number(static_cast<double>(p.prompt) / f.expected.in(second), 4),
-                     percent(fraction_of_peak(p.prefill)), to_string(p.prefill.bound)});
     }
     std::string text = heading(a.question) + "\n";
     text += fmt::format("ridge {} FLOP/B: {} {} over {}\n", format_number(a.ridge.base(), 4),
