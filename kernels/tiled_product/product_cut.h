@@ -16,7 +16,7 @@ constexpr int kTileBuffers = 3;
 constexpr int kTokenGroup = 1024;
 constexpr int kLossTokenGroup = 2048;
 
-constexpr int kLossParts = 16;  // of the vocabulary, each a block's
+constexpr int kLossParts = 64;  // of the vocabulary, each a block's
 constexpr int kActivationColumns = 2048;
 constexpr int kMergeTokens = 64;
 

@@ -168,7 +168,8 @@ bool kept(const Context& c, std::size_t kernel, std::size_t tensor, std::int64_t
 }
 
 void count_hbm(const Context& c, std::size_t kernel, KernelAnalysis& k) {
-    const std::int64_t room = std::max<std::int64_t>(0, c.device.l2_bytes - l2_residents(c));
+    const auto shared = static_cast<std::int64_t>(c.device.l2_kept * static_cast<double>(c.device.l2_bytes));
+    const std::int64_t room = std::max<std::int64_t>(0, shared - l2_residents(c));
     const CacheTraffic cache = cache_traffic(c.plan, c.nest, kernel, c.device.sms * k.blocks_per_sm, room);
     k.waves_kept = cache.waves_kept;
     k.l2_footprint_bytes = cache.l2_bytes;

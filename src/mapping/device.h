@@ -15,6 +15,7 @@ struct MappingDevice {
     std::int64_t sms = 1;
     std::int64_t hbm_bytes = 0;
     std::int64_t l2_bytes = 0;
+    double l2_kept = 1;  ///< share of it that blocks find again
     std::int64_t sram_per_sm_bytes = 0;
     std::int64_t sram_per_block_bytes = 0;
     std::int64_t registers_per_sm_bytes = 0;

@@ -47,7 +47,7 @@ void add_product(std::vector<CeilingParameter>& list, const std::string& kind) {
         {field<group, Kind, &P::launch>(name("launch"), "us", 1 * micro, 6 * micro, "smallest product"),
          field<group, Kind, &P::fill>(name("fill"), "us", 0, 5 * micro, "fill and drain of one block"),
          field<group, Kind, &P::matrix>(name("matrix"), "", 0.3, 1, "matrix rate of a running tile / peak"),
-         field<group, Kind, &P::tile_load>(name("tile_load"), "GB/s", 5 * giga, 400 * giga,
+         field<group, Kind, &P::tile_load>(name("tile_load"), "GB/s", 5 * giga, 4000 * giga,
                                            "operands that one SM takes in"),
          field<group, Kind, &P::split>(name("split"), "us", 0, 6 * micro, "cost of splitting k"),
          field<group, Kind, &P::split_rate>(name("split_rate"), "TB/s", 0.2 * tera, 20 * tera,
@@ -75,7 +75,7 @@ void add_experts(std::vector<CeilingParameter>& list, const std::string& kind) {
         {field<group, Kind, &E::launch>(name("launch"), "us", 2 * micro, 40 * micro,
                                         "one product of one token"),
          field<group, Kind, &E::matrix>(name("matrix"), "", 0.2, 1, "matrix rate of a running tile / peak"),
-         field<group, Kind, &E::tile_load>(name("tile_load"), "GB/s", 5 * giga, 400 * giga,
+         field<group, Kind, &E::tile_load>(name("tile_load"), "GB/s", 5 * giga, 4000 * giga,
                                            "operands that one SM takes in"),
          field<group, Kind, &E::copies>(name("copies"), "", 0, 8, "passes over the rows around the products"),
          field<group, Kind, &E::spread>(name("spread"), "", spread_low, spread_high, spread_meaning)});
@@ -220,7 +220,8 @@ double carried(const CeilingParameter& p, double value, const Peaks& from, const
         case Carries::cycles:
             return within(value / clocks);
         case Carries::sm_rate:
-            return within(value * clocks);
+            // A device of few wide cores feeds each with its share of the memory at the least.
+            return within(value * std::max(clocks, to.memory / from.memory / sms));
         case Carries::l2_rate:
             return within(value * clocks * sms);
         case Carries::memory_share:
