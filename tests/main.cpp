@@ -20,4 +20,30 @@ std::string outside_data() {
 
 }  // namespace headroom::test
 
-int main(int argc, char** argv) { return Catch::Session().run(argc, argv); }
+namespace {
+
+// Suites that run at once, from several trees or as several subjects of one, do not share files.
+class OwnTemporaryFolder {
+  public:
+    OwnTemporaryFolder() {
+        if (::mkdtemp(path_.data()) == nullptr) return;
+        made_ = ::setenv("TMPDIR", path_.c_str(), 1) == 0;
+    }
+    ~OwnTemporaryFolder() {
+        std::error_code ignored;
+        if (made_) std::filesystem::remove_all(path_, ignored);
+    }
+    OwnTemporaryFolder(const OwnTemporaryFolder&) = delete;
+    OwnTemporaryFolder& operator=(const OwnTemporaryFolder&) = delete;
+
+  private:
+    std::string path_ = (std::filesystem::temp_directory_path() / "headroom-tests-XXXXXX").string();
+    bool made_ = false;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const OwnTemporaryFolder temporary;
+    return Catch::Session().run(argc, argv);
+}

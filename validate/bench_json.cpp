@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/diagnostic.h"
 #include "validate/bench_result.h"
+#include "validate/json_row.h"
 #include "validate/serving_cases.h"
 
 #include <algorithm>
 #include <cctype>
-#include <initializer_list>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -14,23 +14,6 @@ namespace headroom {
 namespace {
 
 using Row = nlohmann::json;
-
-/// The first of these keys that holds a number; versions rename them.
-double number(const Row& row, std::initializer_list<const char*> keys, double otherwise = 0) {
-    for (const char* key : keys) {
-        const auto at = row.find(key);
-        if (at != row.end() && at->is_number()) return at->get<double>();
-    }
-    return otherwise;
-}
-
-std::string text_of(const Row& row, std::initializer_list<const char*> keys) {
-    for (const char* key : keys) {
-        const auto at = row.find(key);
-        if (at != row.end() && at->is_string()) return at->get<std::string>();
-    }
-    return "";
-}
 
 const Row& map_of(const Row& row, const char* key) {
     static const Row none = Row::object();
@@ -54,15 +37,15 @@ std::string engine_of_backend(std::string backend) {
 
 /// How many requests were in flight, where a rate and no limit was given: Little's law on the file's figures.
 void set_concurrency(BenchResult& r, const Row& row) {
-    const double limit = number(row, {"max_concurrency"});
-    const double mean = number(row, {"concurrency"});  // SGLang's, measured
-    const double e2e = number(row, {"mean_e2el_ms", "mean_e2e_latency_ms"}) / 1e3;
-    const double rate = number(row, {"request_throughput"});
+    const double limit = number_of(row, {"max_concurrency"});
+    const double mean = number_of(row, {"concurrency"});  // SGLang's, measured
+    const double e2e = number_of(row, {"mean_e2el_ms", "mean_e2e_latency_ms"}) / 1e3;
+    const double rate = number_of(row, {"request_throughput"});
     if (unlimited(row, "request_rate") && limit > 0) {
         r.concurrency = limit;
     } else if (unlimited(row, "request_rate")) {
         r.burst = true;
-        r.concurrency = number(row, {"num_prompts", "completed"});
+        r.concurrency = number_of(row, {"num_prompts", "completed"});
     } else {
         r.concurrency = mean > 0 ? mean : rate * (e2e > 0 ? e2e : (r.ttft + r.output * r.tpot).base());
     }
@@ -80,22 +63,22 @@ BenchResult served(const Row& row) {
     if (r.model.empty()) r.model = text_of(server, {"model_path"});
     r.engine = engine_of_backend(text_of(row, {"backend", "endpoint_type"}));
     r.version = text_of(server, {"version"});
-    r.tp = static_cast<int>(number(row, {"tensor_parallel_size", "tp"}, number(server, {"tp_size"})));
-    r.pp = static_cast<int>(number(row, {"pipeline_parallel_size", "pp"}, number(server, {"pp_size"})));
-    r.ep = static_cast<int>(number(server, {"ep_size"}));
-    r.requests = number(row, {"completed"});
+    r.tp = count_of(row, {"tensor_parallel_size", "tp"}, count_of(server, {"tp_size"}));
+    r.pp = count_of(row, {"pipeline_parallel_size", "pp"}, count_of(server, {"pp_size"}));
+    r.ep = count_of(server, {"ep_size"});
+    r.requests = number_of(row, {"completed"});
     if (r.requests > 0) {
-        r.input = number(row, {"total_input_tokens", "total_input"}) / r.requests;
-        r.output = number(row, {"total_output_tokens", "total_output"}) / r.requests;
+        r.input = number_of(row, {"total_input_tokens", "total_input"}) / r.requests;
+        r.output = number_of(row, {"total_output_tokens", "total_output"}) / r.requests;
     }
-    r.ttft = number(row, {"mean_ttft_ms", "median_ttft_ms"}) * ms;
-    r.tpot = number(row, {"mean_tpot_ms", "median_tpot_ms"}) * ms;
-    r.itl = number(row, {"mean_itl_ms", "median_itl_ms"}) * ms;
-    r.output_rate = number(row, {"output_throughput"});
+    r.ttft = number_of(row, {"mean_ttft_ms", "median_ttft_ms"}) * ms;
+    r.tpot = number_of(row, {"mean_tpot_ms", "median_tpot_ms"}) * ms;
+    r.itl = number_of(row, {"mean_itl_ms", "median_itl_ms"}) * ms;
+    r.output_rate = number_of(row, {"output_throughput"});
     set_concurrency(r, row);
-    if (const double taken = number(row, {"accept_length"}); taken > 1.05)
+    if (const double taken = number_of(row, {"accept_length"}); taken > 1.05)
         r.doubt = fmt::format("{:.2f} tokens are accepted per step: tokens are guessed ahead", taken);
-    if (const double failed = number(row, {"failed"}); failed > 0)
+    if (const double failed = number_of(row, {"failed"}); failed > 0)
         r.doubt = fmt::format("{:g} requests failed", failed);
     return r;
 }
@@ -127,11 +110,12 @@ BenchResult aiperf(const Row& row, const std::string& file) {
         for (const char* key : keys) {
             const Row& metric = map_of(from, key);
             if (metric.contains("avg"))
-                return Seconds(number(metric, {"avg"}) * seconds_per(text_of(metric, {"unit"}), file, key));
+                return Seconds(number_of(metric, {"avg"}) *
+                               seconds_per(text_of(metric, {"unit"}), file, key));
         }
         return Seconds();
     };
-    const auto mean = [&](const char* key) { return number(map_of(from, key), {"avg"}); };
+    const auto mean = [&](const char* key) { return number_of(map_of(from, key), {"avg"}); };
     BenchResult r;
     r.program = "AIPerf";
     r.ttft = time({"time_to_first_token", "ttft"});
@@ -146,9 +130,9 @@ BenchResult aiperf(const Row& row, const std::string& file) {
         names != endpoint.end() && names->is_array() && !names->empty() && names->front().is_string())
         r.model = names->front().get<std::string>();
     if (r.model.empty()) r.model = text_of(row, {"model"});
-    r.concurrency = number(map_of(config, "loadgen"), {"concurrency"}, number(row, {"concurrency"}));
+    r.concurrency = number_of(map_of(config, "loadgen"), {"concurrency"}, number_of(row, {"concurrency"}));
     if (r.concurrency <= 0) r.concurrency = mean("request_throughput") * time({"request_latency"}).base();
-    if (const double failed = number(map_of(from, "error_request_count"), {"avg"}); failed > 0)
+    if (const double failed = number_of(map_of(from, "error_request_count"), {"avg"}); failed > 0)
         r.doubt = fmt::format("{:g} requests failed", failed);
     return r;
 }
@@ -176,16 +160,16 @@ BenchResult trtllm(const Row& row) {
     r.weights = quantization_format(text_of(engine, {"quantization"}));
     r.kv = quantization_format(text_of(engine, {"kv_cache_dtype"}));
     r.device = text_of(map_of(row, "machine"), {"name"});
-    r.tp = static_cast<int>(number(world, {"tp_size"}));
-    r.pp = static_cast<int>(number(world, {"pp_size"}));
-    r.ep = static_cast<int>(number(world, {"ep_size"}));
-    r.input = number(request, {"avg_input_length"});
-    r.output = number(request, {"avg_output_length"});
-    r.requests = number(request, {"num_requests"});
-    r.concurrency = number(request, {"avg_num_concurrent_requests"});
-    r.output_rate = number(performance, {"system_output_throughput_tok_s", "output_throughput_tok_s"});
-    r.ttft = number(streaming, {"avg_ttft_ms"}) * ms;
-    r.tpot = number(streaming, {"avg_tpot_ms"}) * ms;
+    r.tp = count_of(world, {"tp_size"});
+    r.pp = count_of(world, {"pp_size"});
+    r.ep = count_of(world, {"ep_size"});
+    r.input = number_of(request, {"avg_input_length"});
+    r.output = number_of(request, {"avg_output_length"});
+    r.requests = number_of(request, {"num_requests"});
+    r.concurrency = number_of(request, {"avg_num_concurrent_requests"});
+    r.output_rate = number_of(performance, {"system_output_throughput_tok_s", "output_throughput_tok_s"});
+    r.ttft = number_of(streaming, {"avg_ttft_ms"}) * ms;
+    r.tpot = number_of(streaming, {"avg_tpot_ms"}) * ms;
     if (row.contains("decoding_stats")) r.doubt = "tokens are guessed ahead";
     return r;
 }

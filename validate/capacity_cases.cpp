@@ -5,6 +5,7 @@
 #include "memory/ledger.h"
 #include "ops/tensor.h"
 #include "spec/engine_version.h"
+#include "validate/json_row.h"
 #include "validate/serving_cases.h"
 
 #include <algorithm>
@@ -21,14 +22,6 @@ namespace headroom {
 namespace {
 
 using Row = nlohmann::json;
-
-std::string text_of(const Row& row, const char* key) {
-    return row.contains(key) && row[key].is_string() ? row[key].get<std::string>() : "";
-}
-
-double number_of(const Row& row, const char* key, double otherwise) {
-    return row.contains(key) && row[key].is_number() ? row[key].get<double>() : otherwise;
-}
 
 /// A vision tower beside the language model, at 16 bits whatever the rest is quantized to.
 struct Tower {
@@ -167,13 +160,13 @@ void set_limits(Engine& engine, const Row& row, const Accounting& accounting, By
         tokens.value = 2048;
         engine.scheduler.max_sequences.value = 256;
     }
-    tokens.value = number_of(row, "max_num_batched_tokens", tokens.value);
+    tokens.value = number_of(row, {"max_num_batched_tokens"}, tokens.value);
 }
 
 /// A log whose activation peak is twice or half what these limits explain was started with others. The peak
 /// is all but the logits of every sequence, so it tells how many there were.
 std::string other_limits(const Row& row, const Ledger& ledger, const Engine& engine, const Model& model) {
-    const double peak = (number_of(row, "activation_peak_gib", 0) * GiB).base();
+    const double peak = (number_of(row, {"activation_peak_gib"}) * GiB).base();
     const double own = ledger.activations.base();
     if (peak <= 0 || (peak < 2 * own && peak > 0.5 * own)) return "";
     const double copies = engine.memory.logits_copies.value * static_cast<double>(model.vocabulary) * 4;
@@ -183,7 +176,7 @@ std::string other_limits(const Row& row, const Ledger& ledger, const Engine& eng
     return fmt::format(
         "the log's activation peak, {:.2f} GiB, is {:.1f} times that of a default start: it was started with "
         "{}, which the row does not give",
-        number_of(row, "activation_peak_gib", 0), peak / own,
+        number_of(row, {"activation_peak_gib"}), peak / own,
         sequences > 1 ? fmt::format("about {:.0f} sequences at once, or another token limit", sequences)
                       : "far fewer sequences at once");
 }
@@ -192,52 +185,52 @@ std::string other_limits(const Row& row, const Ledger& ledger, const Engine& eng
 std::string add_row(ValidateAnswer& answer, const Row& row, const std::string& where,
                     const Profiles& profiles) {
     const bool divided = row.contains("activation_peak_gib");
-    const Accounting accounting = accounting_of(text_of(row, "engine"), divided, profiles);
+    const Accounting accounting = accounting_of(text_of(row, {"engine"}), divided, profiles);
     if (accounting.profile.empty()) return accounting.reason;
-    if (accounting.v0 && text_of(row, "model").find("DeepSeek") != std::string::npos &&
-        text_of(row, "model").find("Distill") == std::string::npos &&
-        text_of(row, "model").find("Qwen") == std::string::npos)
+    if (accounting.v0 && text_of(row, {"model"}).find("DeepSeek") != std::string::npos &&
+        text_of(row, {"model"}).find("Distill") == std::string::npos &&
+        text_of(row, {"model"}).find("Qwen") == std::string::npos)
         return "V0 kept the latent cache padded to 640 or decompressed, which is not modelled";
-    if (text_of(row, "model").find("EAGLE") != std::string::npos) return "a draft model shares the memory";
-    const Alias* alias = alias_of(text_of(row, "model"));
+    if (text_of(row, {"model"}).find("EAGLE") != std::string::npos) return "a draft model shares the memory";
+    const Alias* alias = alias_of(text_of(row, {"model"}));
     if (alias == nullptr) return "no model of this shape in the catalogue";
     // Only the memory of the device matters here, and the row often says it.
-    const double total = number_of(row, "total_gpu_memory_gib", 0);
-    const std::string device = device_of(text_of(row, "hardware"));
+    const double total = number_of(row, {"total_gpu_memory_gib"});
+    const std::string device = device_of(text_of(row, {"hardware"}));
     if (device.empty() && total <= 0) return "the row does not say which device or how much memory it has";
-    const auto weights = weights_of(text_of(row, "weight_dtype"));
+    const auto weights = weights_of(text_of(row, {"weight_dtype"}));
     if (!weights) return "weights in a format that the row does not describe";
 
     Hardware hardware = profiles.hardware(device.empty() ? "h100-sxm" : device);
     if (total > 0) hardware.memory.capacity.value = total * GiB;
     Engine engine = profiles.engine(accounting.profile);
     engine.memory.utilisation.value =
-        number_of(row, "gpu_memory_utilization", engine.memory.utilisation.value);
-    engine.memory.block_tokens.value = number_of(row, "block_size", engine.memory.block_tokens.value);
-    const double context = number_of(row, "max_model_len", 8192);
+        number_of(row, {"gpu_memory_utilization"}, engine.memory.utilisation.value);
+    engine.memory.block_tokens.value = number_of(row, {"block_size"}, engine.memory.block_tokens.value);
+    const double context = number_of(row, {"max_model_len"}, 8192);
     set_limits(engine, row, accounting, hardware.memory.capacity.value, context);
     Model model = profiles.model(alias->model);
     if (!weights->empty()) model = with_weight_format(std::move(model), *storage_format(*weights), false);
     Deployment deployment;
-    deployment.tp = static_cast<int>(number_of(row, "tp", 1));
-    deployment.pp = static_cast<int>(number_of(row, "pp", 1));
+    deployment.tp = count_of(row, {"tp"}, 1);
+    deployment.pp = count_of(row, {"pp"}, 1);
     Capacity c = headroom::capacity(shard(model, deployment), hardware, engine, context);
     const Bytes tower(2 * alias->tower.parameters / deployment.tp);
     const double left = (c.ledger.kv - tower) / c.ledger.kv;
 
     const std::string name =
-        fmt::format("{} tp{} {}", text_of(row, "model"), deployment.tp, text_of(row, "engine"));
+        fmt::format("{} tp{} {}", text_of(row, {"model"}), deployment.tp, text_of(row, {"engine"}));
     const std::string unknown_tower = alias->tower.present && alias->tower.parameters <= 0
                                           ? "its vision tower is not part of the model"
                                           : "";
-    if (const double gib = number_of(row, "weights_gib", 0); gib > 0) {
+    if (const double gib = number_of(row, {"weights_gib"}); gib > 0) {
         add(answer, {name, accounting.profile + " weights", where, "bytes",
                      (c.ledger.weights + tower).in(byte), (gib * GiB).in(byte), 0, unknown_tower});
     }
     std::string doubt = unknown_tower;
     if (doubt.empty()) doubt = other_limits(row, c.ledger, engine, model);
-    const std::string unit = text_of(row, "unit");
-    const double value = number_of(row, "value", 0);
+    const std::string unit = text_of(row, {"unit"});
+    const double value = number_of(row, {"value"});
     if (value > 0 && (unit == "tokens" || unit == "blocks")) {
         const double blocks = std::floor(static_cast<double>(c.blocks) * left);
         const double block = static_cast<double>(c.block_tokens);
@@ -264,12 +257,12 @@ bool add_capacities(ValidateAnswer& answer, const std::string& text, const std::
         const Row row = Row::parse(line, nullptr, false);
         if (!row.is_object() || !row.contains("kind")) return any;
         any = true;
-        if (text_of(row, "kind") != "kv_capacity") continue;
+        if (text_of(row, {"kind"}) != "kv_capacity") continue;
         const std::string where = fmt::format("{}:{}", file, number);
         const std::string reason = add_row(answer, row, where, profiles);
         if (!reason.empty())
-            answer.notes.push_back(
-                fmt::format("{} {} ({}): {}", where, text_of(row, "model"), text_of(row, "engine"), reason));
+            answer.notes.push_back(fmt::format("{} {} ({}): {}", where, text_of(row, {"model"}),
+                                               text_of(row, {"engine"}), reason));
     }
     return any;
 }

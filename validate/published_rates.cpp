@@ -5,6 +5,7 @@
 #include "memory/ledger.h"
 #include "ops/tensor.h"
 #include "validate/gguf.h"
+#include "validate/json_row.h"
 #include "validate/serving_cases.h"
 
 #include <algorithm>
@@ -18,14 +19,6 @@ namespace headroom {
 namespace {
 
 using Row = nlohmann::json;
-
-std::string text_of(const Row& row, const char* key) {
-    return row.contains(key) && row[key].is_string() ? row[key].get<std::string>() : "";
-}
-
-double number_of(const Row& row, const char* key, double otherwise) {
-    return row.contains(key) && row[key].is_number() ? row[key].get<double>() : otherwise;
-}
 
 struct Name {
     const char* part;
@@ -104,12 +97,12 @@ struct Reading {
     void add(const Row& row, const std::string& group, const std::string& where,
              const TimeEstimate& predicted, double tokens, const std::string& not_counted) {
         MeasuredCase c;
-        c.name = text_of(row, "id");
+        c.name = text_of(row, {"id"});
         c.group = group;
         c.where = where;
         c.predicted = predicted;
         c.tokens = tokens;
-        c.measured = Seconds(tokens / number_of(row, "value", 0));
+        c.measured = Seconds(tokens / number_of(row, {"value"}));
         c.error = predicted.expected / c.measured - 1;
         c.not_counted = not_counted;
         if (c.measured < predicted.floor)
@@ -121,28 +114,29 @@ struct Reading {
 
 Deployment deployment_of(const Row& row) {
     Deployment d;
-    d.tp = static_cast<int>(number_of(row, "tp", 1));
-    d.pp = static_cast<int>(number_of(row, "pp", 1));
+    d.tp = count_of(row, {"tp"}, 1);
+    d.pp = count_of(row, {"pp"}, 1);
     return d;
 }
 
 /// Decoding and prefill of one request. Returns why the row cannot be predicted, or "".
 std::string add_single(Reading& to, const Row& row, const std::string& where) {
-    const std::string engine = text_of(row, "engine");
+    const std::string engine = text_of(row, {"engine"});
     const bool llama = engine.starts_with("llama.cpp");
     if (!llama && !engine.starts_with("gpt-fast")) return "no model of this engine";
-    const std::string device = device_of(text_of(row, "hardware")), name = model_of(text_of(row, "model"));
+    const std::string device = device_of(text_of(row, {"hardware"})),
+                      name = model_of(text_of(row, {"model"}));
     if (device.empty()) return "no profile of this device";
     if (name.empty()) return "no model of this shape in the catalogue";
-    const auto model = stored(to.model(name), text_of(row, "weight_dtype"), llama);
+    const auto model = stored(to.model(name), text_of(row, {"weight_dtype"}), llama);
     if (!model) return "weights in a format that is not known here";
     const Hardware& hardware = to.hardware(device);
     const Engine ideal = to.profiles.engine("ideal");
     const Deployment deployment = deployment_of(row);
     for (const std::string& fault : deployment_faults(*model, deployment)) return fault;
     const Shard parts = shard(*model, deployment);
-    const double input = number_of(row, "input_tokens", 0), output = number_of(row, "output_tokens", 0);
-    if (text_of(row, "kind") == "prefill") {
+    const double input = number_of(row, {"input_tokens"}), output = number_of(row, {"output_tokens"});
+    if (text_of(row, {"kind"}) == "prefill") {
         to.add(row, fmt::format("llama.cpp prefill {}", device), where,
                llama_cpp_prompt(parts, hardware, ideal, input, 0, 0), input, kPromptsNotModelled);
         return "";
@@ -161,21 +155,22 @@ std::string add_single(Reading& to, const Row& row, const std::string& where) {
 
 /// Throughput with every request sent at once: the batch is what memory or the scheduler allows.
 std::string add_throughput(Reading& to, const Row& row, const std::string& where) {
-    if (!text_of(row, "engine").starts_with("TensorRT-LLM")) return "no profile of this engine";
+    if (!text_of(row, {"engine"}).starts_with("TensorRT-LLM")) return "no profile of this engine";
     if (!row.contains("input_tokens") || !row.contains("output_tokens"))
         return "the row does not say how long its requests are";
-    const std::string device = device_of(text_of(row, "hardware")), name = model_of(text_of(row, "model"));
+    const std::string device = device_of(text_of(row, {"hardware"})),
+                      name = model_of(text_of(row, {"model"}));
     if (device.empty()) return "no profile of this device";
     if (name.empty()) return "no model of this shape in the catalogue";
     ServingRun run;
     run.engine = "trtllm";
     run.model = name;
-    run.weights = text_of(row, "weight_dtype");
-    run.kv = text_of(row, "kv_dtype");
+    run.weights = text_of(row, {"weight_dtype"});
+    run.kv = text_of(row, {"kv_dtype"});
     if (!storage_format(run.weights)) return "weights in a format that is not known here";
     if (!storage_format(run.kv)) run.kv.clear();
-    run.input = number_of(row, "input_tokens", 1);
-    run.output = number_of(row, "output_tokens", 1);
+    run.input = number_of(row, {"input_tokens"}, 1);
+    run.output = number_of(row, {"output_tokens"}, 1);
     run.concurrency = 1e6;
     run.deployment = deployment_of(row);
     for (const std::string& fault : deployment_faults(to.model(name), run.deployment)) return fault;
@@ -246,18 +241,19 @@ bool add_published_rates(ValidateAnswer& answer, const std::string& text, const 
         ++number;
         if (line.empty()) continue;
         const Row row = Row::parse(line, nullptr, false);
-        const std::string kind = row.is_object() ? text_of(row, "kind") : "";
+        const std::string kind = row.is_object() ? text_of(row, {"kind"}) : "";
         const bool single = kind == "decode_single_stream" || kind == "prefill" || kind == "decode_batched";
         if (!single && kind != "serving_throughput") return any;
         any = true;
         const std::string where = fmt::format("{}:{}", file, number);
-        if (number_of(row, "value", 0) <= 0)
+        if (number_of(row, {"value"}) <= 0)
             throw InputError({Diagnostic{{file, number, 1}, "value", "must be above zero", ""}});
         const std::string reason = kind == "decode_batched" ? "per GPU and not per run"
                                    : single                 ? add_single(to, row, where)
                                                             : add_throughput(to, row, where);
         if (!reason.empty())
-            ++left_out[fmt::format("{} on {}: {}", text_of(row, "model"), text_of(row, "hardware"), reason)];
+            ++left_out[fmt::format("{} on {}: {}", text_of(row, {"model"}), text_of(row, {"hardware"}),
+                                   reason)];
     }
     for (const auto& [what, count] : left_out)
         answer.notes.push_back(fmt::format("{}: {} row{} of {}", file, count, count > 1 ? "s" : "", what));

@@ -144,10 +144,7 @@ void exaone4(HfReading& r) {
         return local ? "sliding_attention" : "full_attention";
     });
     const DenseFeedForward f{.intermediate = read_intermediate(r)};
-    for (const std::string& type : types) {
-        a.window = type == "sliding_attention" ? useful_window(r.model, window) : 0;
-        add_layer(r.model, {.name = a.window > 0 ? "local" : "global", .mixer = a, .feed_forward = f});
-    }
+    add_windowed_layers(r, types, window, a, f);
 }
 
 void olmo(HfReading& r) {
@@ -161,10 +158,7 @@ void olmo(HfReading& r) {
         return window > 0 && (i + 1) % 4 != 0 ? "sliding_attention" : "full_attention";
     });
     const DenseFeedForward f{.intermediate = read_intermediate(r)};
-    for (const std::string& type : types) {
-        a.window = type == "sliding_attention" ? useful_window(r.model, window) : 0;
-        add_layer(r.model, {.name = a.window > 0 ? "local" : "global", .mixer = a, .feed_forward = f});
-    }
+    add_windowed_layers(r, types, window, a, f);
 }
 
 // The sharing of caches between neighbours counts only when it is switched on.
@@ -226,11 +220,7 @@ void gemma_local(HfReading& r, const HfDefaults& defaults, std::int64_t intermed
     const auto types = read_layer_types(
         r, t.layers, [&](int i) { return (i + 1) % every == 0 ? "full_attention" : "sliding_attention"; });
     const DenseFeedForward f{.intermediate = read_intermediate(r, intermediate)};
-    for (const std::string& type : types) {
-        a.window = type == "sliding_attention" ? useful_window(r.model, window) : 0;
-        add_layer(r.model,
-                  {.name = a.window > 0 ? "local" : "global", .mixer = a, .feed_forward = f, .norms = 4});
-    }
+    add_windowed_layers(r, types, window, a, f, 4);
 }
 
 void gemma2(HfReading& r) { gemma_local(r, kGemma2, 9216, QkNorm::none, 2); }

@@ -33,6 +33,16 @@ MixtureOfExperts read_experts(HfReading& r, const HfExperts& keys) {
     return moe;
 }
 
+MixtureOfExperts read_qwen_experts(HfReading& r) {
+    MixtureOfExperts moe = read_experts(r, {});
+    if (const auto shared = r.config.maybe_count({"shared_expert_intermediate_size"});
+        shared && *shared > 0) {
+        moe.shared_intermediate = *shared;
+        moe.shared_gate = true;
+    }
+    return moe;
+}
+
 int dense_layers_first(HfReading& r, int layers) {
     const auto first = r.config.count_or({"first_k_dense_replace"}, 0);
     return static_cast<int>(std::min<std::int64_t>(first, layers));
@@ -73,12 +83,7 @@ void qwen_moe(HfReading& r, bool qkv_bias, QkNorm norm) {
     if (r.config.flag({"use_sliding_window"}, false))
         r.config.fault("use_sliding_window", "windows are not understood for this model type");
     for (const auto* key : {"sliding_window", "max_window_layers"}) r.config.ignore(key);
-    MixtureOfExperts moe = read_experts(r, {});
-    if (const auto shared = r.config.maybe_count({"shared_expert_intermediate_size"});
-        shared && *shared > 0) {
-        moe.shared_intermediate = *shared;
-        moe.shared_gate = true;
-    }
+    const MixtureOfExperts moe = read_qwen_experts(r);
     const auto dense = r.config.maybe_counts({"mlp_only_layers"}).value_or(std::vector<std::int64_t>{});
     const auto step = r.config.count_or({"decoder_sparse_step"}, 1, 1);
     const std::int64_t width = r.config.count_or({"intermediate_size"}, 0);
@@ -209,10 +214,7 @@ void gpt_oss(HfReading& r) {
     const auto window = r.config.count_or({"sliding_window"}, 128);
     const auto types = read_layer_types(
         r, t.layers, [](int i) { return i % 2 == 0 ? "sliding_attention" : "full_attention"; });
-    for (const std::string& type : types) {
-        a.window = type == "sliding_attention" ? useful_window(r.model, window) : 0;
-        add_layer(r.model, {.name = a.window > 0 ? "local" : "global", .mixer = a, .feed_forward = moe});
-    }
+    add_windowed_layers(r, types, window, a, moe);
 }
 
 // Every fourth layer sees everything and has no rotary positions; the others attend in chunks. Norms on

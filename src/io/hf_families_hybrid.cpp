@@ -60,12 +60,7 @@ void add_qwen_hybrid(HfReading& r, const QwenHybrid& q, const FeedForward& feed_
 
 void qwen3_next(HfReading& r) {
     const QwenHybrid q = read_qwen_hybrid(r);
-    MixtureOfExperts moe = read_experts(r, {});
-    if (const auto shared = r.config.maybe_count({"shared_expert_intermediate_size"});
-        shared && *shared > 0) {
-        moe.shared_intermediate = *shared;
-        moe.shared_gate = true;
-    }
+    const MixtureOfExperts moe = read_qwen_experts(r);
     const auto dense = r.config.maybe_counts({"mlp_only_layers"}).value_or(std::vector<std::int64_t>{});
     if (!dense.empty() || r.config.count_or({"decoder_sparse_step"}, 1) != 1)
         r.config.fault("mlp_only_layers", "dense layers are not understood for this model type");

@@ -131,4 +131,15 @@ std::int64_t useful_window(const Model& model, std::int64_t window) {
     return model.max_context > 0 && window >= model.max_context ? 0 : window;
 }
 
+void add_windowed_layers(HfReading& r, const std::vector<std::string>& types, std::int64_t window,
+                         SoftmaxAttention attention, const FeedForward& feed_forward, int norms) {
+    for (const std::string& type : types) {
+        attention.window = type == "sliding_attention" ? useful_window(r.model, window) : 0;
+        add_layer(r.model, {.name = attention.window > 0 ? "local" : "global",
+                            .mixer = attention,
+                            .feed_forward = feed_forward,
+                            .norms = norms});
+    }
+}
+
 }  // namespace headroom

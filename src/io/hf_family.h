@@ -62,14 +62,18 @@ std::vector<std::string> read_layer_types(HfReading& r, int layers,
 void add_layer(Model& model, const Layer& layer);
 void add_layers(Model& model, int count, const Layer& layer);
 
-/// A window that is no shorter than the context is none.
 /// a * b as an int; too large a product is a fault of `key`.
 int product(HfReading& r, std::string_view key, std::int64_t a, std::int64_t b);
 
 /// Faults `key` with a list's length and ends the reading: what follows would follow from it.
 void give_up(HfReading& r, std::string_view key, std::string message);
 
+/// A window that is no shorter than the context is none.
 std::int64_t useful_window(const Model& model, std::int64_t window);
+
+/// A layer per type: those called sliding_attention have `window`.
+void add_windowed_layers(HfReading& r, const std::vector<std::string>& types, std::int64_t window,
+                         SoftmaxAttention attention, const FeedForward& feed_forward, int norms = 2);
 
 /// How a family says what its experts are.
 struct HfExperts {
@@ -78,6 +82,9 @@ struct HfExperts {
     bool gated = true;
 };
 MixtureOfExperts read_experts(HfReading& r, const HfExperts& keys);
+
+/// Qwen's: shared_expert_intermediate_size adds a shared expert with a gate.
+MixtureOfExperts read_qwen_experts(HfReading& r);
 
 /// first_k_dense_replace, no more than there are layers.
 int dense_layers_first(HfReading& r, int layers);

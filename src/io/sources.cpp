@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/map_reader.h"
+#include "spec/source_kinds.h"
 
-#include <array>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -9,16 +9,13 @@
 namespace headroom {
 
 std::vector<Source> read_sources(MapReader& root) {
-    static constexpr std::array kKinds{std::pair{SourceKind::datasheet, std::string_view("datasheet")},
-                                       std::pair{SourceKind::measured, std::string_view("measured")},
-                                       std::pair{SourceKind::estimate, std::string_view("estimate")}};
     std::vector<Source> sources;
     auto found = root.optional_map("sources");
     if (!found) return sources;
     for (auto& [id, map] : found->maps()) {
         Source source;
         source.id = id;
-        source.kind = map.choice<SourceKind>("kind", kKinds);
+        source.kind = map.choice<SourceKind>("kind", kSourceKinds);
         source.title = map.text("title");
         source.where = map.text("where", "");
         source.date = map.text("date", "");

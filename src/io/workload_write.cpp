@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/overload.h"
 #include "io/workload_yaml.h"
+#include "spec/source_kinds.h"
 
 #include <fmt/core.h>
 
@@ -74,26 +75,13 @@ std::string quoted(const std::string& text) {
     return out + "\"";
 }
 
-std::string_view name_of(SourceKind kind) {
-    switch (kind) {
-        case SourceKind::datasheet:
-            return "datasheet";
-        case SourceKind::measured:
-            return "measured";
-        case SourceKind::estimate:
-        case SourceKind::option:
-            break;
-    }
-    return "estimate";
-}
-
 }  // namespace
 
 std::string to_yaml(const Workload& w) {
     std::string text = fmt::format("schema: headroom.workload/1\nname: {}\ntitle: {}\nsources:\n",
                                    quoted(w.name), quoted(w.title));
     for (const Source& s : w.sources) {
-        text += fmt::format("  {}:\n    kind: {}\n    title: {}\n", s.id, name_of(s.kind), quoted(s.title));
+        text += fmt::format("  {}:\n    kind: {}\n    title: {}\n", s.id, to_string(s.kind), quoted(s.title));
         if (!s.where.empty()) text += fmt::format("    where: {}\n", quoted(s.where));
         if (!s.date.empty()) text += fmt::format("    date: {}\n", quoted(s.date));
     }

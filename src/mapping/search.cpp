@@ -222,10 +222,12 @@ struct Search {
         return all;
     }
 
-    void run() {
-        prepare();
-        // Tilings by their bound: first the cheap one, then the tight one, then analysed.
-        std::multimap<Seconds, std::pair<Values, bool>> open;
+    /// Tilings by their bound, and whether that is the tight one.
+    using Open = std::multimap<Seconds, std::pair<Values, bool>>;
+
+    /// All that fit, by the cheap bound.
+    Open open_tilings() {
+        Open open;
         std::int64_t orders_of_all = 1;
         for (const Variants& v : kernels) orders_of_all *= static_cast<std::int64_t>(v.nests.size());
         for (Values& values : tilings()) {
@@ -242,6 +244,12 @@ struct Search {
             else
                 result.too_large += orders_of_all;
         }
+        return open;
+    }
+
+    void run() {
+        prepare();
+        Open open = open_tilings();
         Score best;
         Values chosen, given;
         const auto consider = [&](const Values& values) {

@@ -30,55 +30,57 @@ struct Parts {
     Engine engine;
 };
 
+struct Change {
+    const char* resource;
+    const char* change;
+    void (*apply)(Parts&);
+};
+
+constexpr Change kChanges[] = {
+    {"memory bandwidth", "x2", [](Parts& in) { in.hardware.memory.bandwidth.value *= 2; }},
+    {"memory capacity", "x2", [](Parts& in) { in.hardware.memory.capacity.value *= 2; }},
+    {"compute", "x2",
+     [](Parts& in) {
+         for (auto& [type, peak] : in.hardware.compute.dense) peak.value *= 2;
+     }},
+    {"links", "x2",
+     [](Parts& in) {
+         for (auto* link : {&in.hardware.scale_up, &in.hardware.pcie, &in.hardware.network}) {
+             if (*link) (*link)->per_direction.value *= 2;
+         }
+         halve_ceilings(in.hardware, is_link_latency);
+     }},
+    {"KV bytes", "/2",
+     [](Parts& in) {
+         // Half the bits per element, whatever they are now.
+         StorageFormat half = kv_format(in.model);
+         half.element = bits(half.element) > 8 ? ElementType::fp8 : ElementType::fp4;
+         in.model.kv_format = half;
+     }},
+    {"launch and host overhead", "/2",
+     [](Parts& in) {
+         halve(in.engine.time.per_step);
+         halve(in.engine.time.per_sequence);
+         halve(in.engine.time.per_prompt);
+         halve_ceilings(in.hardware, is_launch);
+     }},
+    {"block size", "/2",
+     [](Parts& in) {
+         double& tokens = in.engine.memory.block_tokens.value;
+         tokens = std::max(1.0, tokens / 2);
+     }},
+    {"scheduler limits", "x2",
+     [](Parts& in) {
+         in.engine.scheduler.max_sequences.value *= 2;
+         in.engine.scheduler.max_batched_tokens.value *= 2;
+         in.engine.memory.logits_copies.value /= 2;  // the activation reserve stays as it is
+         in.engine.memory.token_factor.value /= 2;
+     }},
+};
+
 }  // namespace
 
 std::vector<Relief> relief(const PlanInputs& inputs, const Candidate& candidate) {
-    struct Change {
-        const char* resource;
-        const char* change;
-        void (*apply)(Parts&);
-    };
-    static constexpr Change kChanges[] = {
-        {"memory bandwidth", "x2", [](Parts& in) { in.hardware.memory.bandwidth.value *= 2; }},
-        {"memory capacity", "x2", [](Parts& in) { in.hardware.memory.capacity.value *= 2; }},
-        {"compute", "x2",
-         [](Parts& in) {
-             for (auto& [type, peak] : in.hardware.compute.dense) peak.value *= 2;
-         }},
-        {"links", "x2",
-         [](Parts& in) {
-             for (auto* link : {&in.hardware.scale_up, &in.hardware.pcie, &in.hardware.network}) {
-                 if (*link) (*link)->per_direction.value *= 2;
-             }
-             halve_ceilings(in.hardware, is_link_latency);
-         }},
-        {"KV bytes", "/2",
-         [](Parts& in) {
-             // Half the bits per element, whatever they are now.
-             StorageFormat half = kv_format(in.model);
-             half.element = bits(half.element) > 8 ? ElementType::fp8 : ElementType::fp4;
-             in.model.kv_format = half;
-         }},
-        {"launch and host overhead", "/2",
-         [](Parts& in) {
-             halve(in.engine.time.per_step);
-             halve(in.engine.time.per_sequence);
-             halve(in.engine.time.per_prompt);
-             halve_ceilings(in.hardware, is_launch);
-         }},
-        {"block size", "/2",
-         [](Parts& in) {
-             double& tokens = in.engine.memory.block_tokens.value;
-             tokens = std::max(1.0, tokens / 2);
-         }},
-        {"scheduler limits", "x2",
-         [](Parts& in) {
-             in.engine.scheduler.max_sequences.value *= 2;
-             in.engine.scheduler.max_batched_tokens.value *= 2;
-             in.engine.memory.logits_copies.value /= 2;  // the activation reserve stays as it is
-             in.engine.memory.token_factor.value /= 2;
-         }},
-    };
     // Requests per second that all replicas of a group sustain.
     const auto carried = [&](const Group& g, PoolRole role, const Change* change) {
         Parts parts{inputs.variants[candidate.variant].model, inputs.offers[g.offer].hardware,

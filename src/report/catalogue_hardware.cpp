@@ -1,27 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/units.h"
 #include "report/catalogue.h"
-
-#include <string_view>
+#include "spec/source_kinds.h"
 
 #include <fmt/core.h>
 
 namespace headroom {
 namespace {
-
-std::string_view kind_word(SourceKind kind) {
-    switch (kind) {
-        case SourceKind::datasheet:
-            return "datasheet";
-        case SourceKind::measured:
-            return "measured";
-        case SourceKind::estimate:
-            return "estimate";
-        case SourceKind::option:
-            return "option";
-    }
-    return "";
-}
 
 // Collects the figures of a profile as table rows and JSON alike.
 class Figures {
@@ -38,8 +23,8 @@ class Figures {
     }
     void put(const std::string& name, const std::string& json_key, double value, const std::string& text,
              const std::string& source, SourceKind kind) {
-        table.add({name, text, std::string(kind_word(kind)), source});
-        json[json_key] = {{"value", value}, {"kind", kind_word(kind)}, {"source", source}};
+        table.add({name, text, std::string(to_string(kind)), source});
+        json[json_key] = {{"value", value}, {"kind", to_string(kind)}, {"source", source}};
     }
 
     Table table{{"figure", "value", "kind", "source"}};
@@ -50,7 +35,7 @@ Json sources_json(const std::vector<Source>& sources) {
     Json list = Json::array();
     for (const Source& s : sources) {
         list.push_back({{"id", s.id},
-                        {"kind", kind_word(s.kind)},
+                        {"kind", to_string(s.kind)},
                         {"title", s.title},
                         {"where", s.where},
                         {"date", s.date}});

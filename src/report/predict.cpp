@@ -56,9 +56,51 @@ Json prefill_json(const Prediction& p) {
     return j;
 }
 
+std::vector<std::string> decode_line(const Prediction& p) {
+    const TimeEstimate& t = p.decode.time;
+    const Intensity intensity = p.decode.work.flop / compulsory_bytes(p.decode.work);
+    const bool fits = p.batch <= p.batch_that_fits;
+    return {format_count(static_cast<double>(p.batch)),
+            format_count(static_cast<double>(p.context)),
+            format(t.floor, 3),
+            format(t.expected, 3),
+            format(t.low, 3) + " .. " + format(t.high, 3),
+            format_number(token_rate(p).expected, 4),
+            format_number(intensity.base(), 3),
+            percent(fraction_of_peak(p.decode)),
+            to_string(p.decode.bound),
+            fits ? "yes" : fmt::format("no, {}", p.batch_that_fits)};
+}
+
+std::vector<std::string> prefill_line(const Prediction& p) {
+    const TimeEstimate& t = p.prefill.time;
+    return {format_count(static_cast<double>(p.prompt)),
+            format(t.floor, 3),
+            format(t.expected, 3),
+            format(t.low, 3) + " .. " + format(t.high, 3),
+            format_number(static_cast<double>(p.prompt) / t.expected.in(second), 4),
+            percent(fraction_of_peak(p.prefill)),
+            to_string(p.prefill.bound)};
+}
+
+// What speculation gains a step, and how far that moves the rates; "" without it.
+std::string speculation_text(const PredictAnswer& a) {
+    const Prediction& first = a.results.front();
+    if (first.decode.tokens.expected <= 1) return "";
+    std::string text = fmt::format(
+        "a step gains {} tokens per sequence ({} .. {})\n", format_number(first.decode.tokens.expected, 3),
+        format_number(first.decode.tokens.low, 3), format_number(first.decode.tokens.high, 3));
+    for (const Prediction& p : a.results)
+        text += fmt::format("  batch {}, context {}: {} .. {} tokens/s\n",
+                            format_count(static_cast<double>(p.batch)),
+                            format_count(static_cast<double>(p.context)), format_number(token_rate(p).low, 4),
+                            format_number(token_rate(p).high, 4));
+    return text;
+}
+
 std::string text_of(const PredictAnswer& a) {
-    const bool prompts = a.results.front().prompt > 0;
-    const bool experts = a.results.front().experts.held > 0;
+    const Prediction& first = a.results.front();
+    const bool experts = first.experts.held > 0;
     std::vector<std::string> header{"batch",    "context", "floor",   "expected", "interval",
                                     "tokens/s", "FLOP/B",  "of peak", "binds",    "fits"};
     if (experts) header.emplace_back("experts read");
@@ -66,30 +108,10 @@ std::string text_of(const PredictAnswer& a) {
     Table prefill({"prompt", "floor", "expected", "interval", "tokens/s", "of peak", "binds"});
     std::set<std::int64_t> prompts_told;
     std::set<std::pair<std::int64_t, std::int64_t>> told;  // one step is as fast beside every prompt
-    const auto prefill_row = [&](const Prediction& p) {
-        if (!prompts_told.insert(p.prompt).second) return;
-        const TimeEstimate& f = p.prefill.time;
-        prefill.add({format_count(static_cast<double>(p.prompt)), format(f.floor, 3), format(f.expected, 3),
-                     format(f.low, 3) + " .. " + format(f.high, 3),
-                     format_number(static_cast<double>(p.prompt) / f.expected.in(second), 4),
-                     percent(fraction_of_peak(p.prefill)), to_string(p.prefill.bound)});
-    };
     for (const Prediction& p : a.results) {
-        prefill_row(p);
+        if (prompts_told.insert(p.prompt).second) prefill.add(prefill_line(p));
         if (!told.emplace(p.batch, p.context).second) continue;
-        const TimeEstimate& t = p.decode.time;
-        const Intensity intensity = p.decode.work.flop / compulsory_bytes(p.decode.work);
-        const bool fits = p.batch <= p.batch_that_fits;
-        std::vector<std::string> line{format_count(static_cast<double>(p.batch)),
-                                      format_count(static_cast<double>(p.context)),
-                                      format(t.floor, 3),
-                                      format(t.expected, 3),
-                                      format(t.low, 3) + " .. " + format(t.high, 3),
-                                      format_number(token_rate(p).expected, 4),
-                                      format_number(intensity.base(), 3),
-                                      percent(fraction_of_peak(p.decode)),
-                                      to_string(p.decode.bound),
-                                      fits ? "yes" : fmt::format("no, {}", p.batch_that_fits)};
+        std::vector<std::string> line = decode_line(p);
         if (experts)
             line.push_back(fmt::format("{} of {}", format_number(p.experts.touched, 3),
                                        format_number(p.experts.held, 4)));
@@ -100,23 +122,11 @@ std::string text_of(const PredictAnswer& a) {
                         format(a.peak.rate, 4), to_string(a.peak.computed),
                         format(a.question.hardware.memory.bandwidth.value));
     text += "\ndecode, one step\n" + decode.to_string();
-    const Prediction& first = a.results.front();
     if (first.beside > 0)
         text += fmt::format("{} tokens of a prompt run in the same step\n",
                             format_count(static_cast<double>(first.beside)));
-    if (first.decode.tokens.expected > 1) {
-        const auto rate = [](double r) { return format_number(r, 4); };
-        text += fmt::format("a step gains {} tokens per sequence ({} .. {})\n",
-                            format_number(first.decode.tokens.expected, 3),
-                            format_number(first.decode.tokens.low, 3),
-                            format_number(first.decode.tokens.high, 3));
-        for (const Prediction& p : a.results)
-            text += fmt::format("  batch {}, context {}: {} .. {} tokens/s\n",
-                                format_count(static_cast<double>(p.batch)),
-                                format_count(static_cast<double>(p.context)), rate(token_rate(p).low),
-                                rate(token_rate(p).high));
-    }
-    if (prompts) text += "\nprefill, one prompt\n" + prefill.to_string();
+    text += speculation_text(a);
+    if (first.prompt > 0) text += "\nprefill, one prompt\n" + prefill.to_string();
     return text;
 }
 

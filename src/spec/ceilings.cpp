@@ -12,31 +12,6 @@ using namespace ceiling_fields;
 
 namespace {
 
-/// A field of one of the groups of `Ceilings`; bounds in the same unit as the base units of the field.
-template <auto Group, auto Field>
-CeilingParameter field(std::string name, std::string_view unit, double low, double high,
-                       std::string_view meaning) {
-    return {std::move(name),
-            unit,
-            low,
-            high,
-            meaning,
-            [](const Ceilings& c) { return base_units(c.*Group.*Field); },
-            [](Ceilings& c, double value) { assign(c.*Group.*Field, value); }};
-}
-
-template <auto Group, int Kind, auto Field>
-CeilingParameter field(std::string name, std::string_view unit, double low, double high,
-                       std::string_view meaning) {
-    return {std::move(name),
-            unit,
-            low,
-            high,
-            meaning,
-            [](const Ceilings& c) { return base_units((c.*Group)[Kind].*Field); },
-            [](Ceilings& c, double value) { assign((c.*Group)[Kind].*Field, value); }};
-}
-
 template <int Kind>
 void add_product(std::vector<CeilingParameter>& list, const std::string& kind) {
     constexpr auto group = &Ceilings::product;

@@ -8,16 +8,10 @@ namespace {
 
 using B = BundledCeilings;
 
-template <auto Part, auto Field>
+template <auto... Path>
 CeilingParameter entry(const std::string& name, std::string_view unit, double low, double high,
                        std::string_view meaning) {
-    return {"bundled." + name,
-            unit,
-            low,
-            high,
-            meaning,
-            [](const Ceilings& c) { return base_units(c.bundled.*Part.*Field); },
-            [](Ceilings& c, double value) { assign(c.bundled.*Part.*Field, value); }};
+    return field<&Ceilings::bundled, Path...>("bundled." + name, unit, low, high, meaning);
 }
 
 template <auto Part>
@@ -29,31 +23,20 @@ void add_transfer(std::vector<CeilingParameter>& list, const std::string& name) 
                  entry<Part, &T::spread>(name + ".spread", "", spread_low, spread_high, spread_meaning)});
 }
 
-template <auto Part, auto Field>
-CeilingParameter tile_entry(const std::string& name, std::string_view unit, double low, double high,
-                            std::string_view meaning) {
-    return {"bundled." + name,
-            unit,
-            low,
-            high,
-            meaning,
-            [](const Ceilings& c) { return base_units((c.bundled.*Part).tile.*Field); },
-            [](Ceilings& c, double value) { assign((c.bundled.*Part).tile.*Field, value); }};
-}
-
 template <auto Part>
 void add_library(std::vector<CeilingParameter>& list, const std::string& name) {
     using P = ProductCeilings;
+    constexpr auto tile = &BundledLibrary::tile;
     list.insert(
         list.end(),
-        {tile_entry<Part, &P::launch>(name + ".launch", "us", 1 * micro, 6 * micro, "smallest product"),
-         tile_entry<Part, &P::fill>(name + ".fill", "us", 0, 5 * micro, "fill and drain of one block"),
-         tile_entry<Part, &P::matrix>(name + ".matrix", "", 0.3, 1, "matrix rate of a running tile / peak"),
-         tile_entry<Part, &P::tile_load>(name + ".tile_load", "GB/s", 5 * giga, 400 * giga,
-                                         "operands that one SM takes in"),
-         tile_entry<Part, &P::split>(name + ".split", "us", 0, 6 * micro, "cost of splitting k"),
-         tile_entry<Part, &P::split_rate>(name + ".split_rate", "TB/s", 0.2 * tera, 20 * tera,
-                                          "partial sums written and read back"),
+        {entry<Part, tile, &P::launch>(name + ".launch", "us", 1 * micro, 6 * micro, "smallest product"),
+         entry<Part, tile, &P::fill>(name + ".fill", "us", 0, 5 * micro, "fill and drain of one block"),
+         entry<Part, tile, &P::matrix>(name + ".matrix", "", 0.3, 1, "matrix rate of a running tile / peak"),
+         entry<Part, tile, &P::tile_load>(name + ".tile_load", "GB/s", 5 * giga, 400 * giga,
+                                          "operands that one SM takes in"),
+         entry<Part, tile, &P::split>(name + ".split", "us", 0, 6 * micro, "cost of splitting k"),
+         entry<Part, tile, &P::split_rate>(name + ".split_rate", "TB/s", 0.2 * tera, 20 * tera,
+                                           "partial sums written and read back"),
          entry<Part, &BundledLibrary::sustained>(name + ".sustained", "", 0.2, 1,
                                                  "matrix rate that the power limit lets last / peak")});
 }

@@ -58,6 +58,21 @@ TEST_CASE("every include follows the layer table", "[layers]") {
     CHECK(seen > 100);
 }
 
+TEST_CASE("validation prints nothing and runs no command", "[layers]") {
+    int seen = 0;
+    for (const auto& entry : fs::recursive_directory_iterator(headroom::test::source("validate"))) {
+        if (!entry.is_regular_file()) continue;
+        for (const std::string& include : quoted_includes(entry.path())) {
+            INFO(entry.path().string() << " includes " << include);
+            const std::string layer = include.substr(0, include.find('/'));
+            CHECK(layer != "report");
+            CHECK(layer != "cli");
+            ++seen;
+        }
+    }
+    CHECK(seen > 100);
+}
+
 TEST_CASE("only cli includes the command-line library, only io the YAML library", "[layers]") {
     for (const auto& entry : fs::recursive_directory_iterator(headroom::test::source("src"))) {
         if (!entry.is_regular_file()) continue;
@@ -91,10 +106,10 @@ TEST_CASE("no two headers define a type of the same name, which the linker would
 }
 
 TEST_CASE("every source file says its licence in the first line", "[layers]") {
-    for (const char* folder : {"src", "tests"}) {
+    const std::set<std::string> sources{".h", ".cpp", ".cu", ".cuh"};
+    for (const char* folder : {"src", "tests", "validate", "kernels", "bench"}) {
         for (const auto& entry : fs::recursive_directory_iterator(headroom::test::source(folder))) {
-            const std::string extension = entry.path().extension().string();
-            if (extension != ".h" && extension != ".cpp") continue;
+            if (sources.count(entry.path().extension().string()) == 0) continue;
             std::ifstream in(entry.path());
             std::string line;
             std::getline(in, line);

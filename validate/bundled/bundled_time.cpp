@@ -47,7 +47,8 @@ double decode_s(const Case& c, const kernels::DecodeSchedule& schedule, const Ce
     double parts = 1, partial_bytes = 0;
     const double row_bytes = 4.0 * c.head_dim * schedule.rows_per_slice;
     for (const kernels::DecodeItem& item : schedule.items) {
-        work.push_back((item.end - item.begin + kStep - 1) / kStep * kStep * token);
+        const auto whole = (item.end - item.begin + kStep - 1) / kStep * kStep;
+        work.push_back(whole * token);
         parts = std::max(parts, static_cast<double>(item.parts));
         if (item.parts > 1) partial_bytes += row_bytes;
     }
@@ -92,7 +93,8 @@ double flash_s(const Case& c, const Ceilings& ceilings) {
     for (int i = 0; i < row_tiles; ++i) {
         const int last_row = (c.causal ? row_tiles - i : row_tiles) * tile.rows;  // the longest first
         const int end = c.causal ? std::min(c.context, last_row + c.context - c.query_tokens) : c.context;
-        const double tiles = (end + tile.tokens - 1) / tile.tokens + (c.causal ? f.diagonal : 0);
+        const auto full = (end + tile.tokens - 1) / tile.tokens;
+        const double tiles = full + (c.causal ? f.diagonal : 0);
         one_head.push_back(tiles * tile_s);
     }
     for (int head = 0; head < c.batch * c.query_heads; ++head)
@@ -169,7 +171,8 @@ double softmax_s(const Case& c, const Ceilings& ceilings) {
 double standard_s(const Case& c, const Ceilings& ceilings) {
     ProductShape scores;
     scores.groups = double(c.batch) * c.kv_heads;
-    scores.m = double(c.query_heads / c.kv_heads) * c.query_tokens;
+    const int group = c.query_heads / c.kv_heads;
+    scores.m = double(group) * c.query_tokens;
     scores.n = c.context;
     scores.k = c.head_dim;
     ProductShape values = scores;

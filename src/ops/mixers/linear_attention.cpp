@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/mixers/linear_attention.h"
 
+#include "ops/mixers/state_traffic.h"
+
 namespace headroom {
 namespace {
 
@@ -145,12 +147,8 @@ std::string shard_fault(const LinearAttention& l, int tp) {
 }
 
 std::vector<Operator> core(const LinearAttention& l, const Batch& batch, const MixerContext& context) {
-    const Bytes state = kv_law(l, context.kv).per_sequence;
     Stream op;
-    for (const SequenceGroup& g : batch.groups) {
-        if (g.past > 0) op.work.kv += g.sequences * state;
-        op.work.kv_written += g.sequences * state;
-    }
+    add_state_traffic(op.work, batch, kv_law(l, context.kv).per_sequence);
     const double n = tokens(batch);
     op.work.flop =
         Flops(n * (operations_per_element(l.kind) * state_elements(l) + 2 * convolved(l) * l.conv));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/mixers/state_space.h"
 
+#include "ops/mixers/state_traffic.h"
+
 namespace headroom {
 namespace {
 
@@ -67,12 +69,8 @@ std::string shard_fault(const StateSpace& s, int tp) {
 std::vector<Operator> core(const StateSpace& s, const Batch& batch, const MixerContext& context) {
     // Per token: decay and input into each state (3 operations), the read-out (2), the convolution. The state
     // is read and written once per sequence and step; while a prompt is scanned it stays on chip.
-    const Bytes state = kv_law(s, context.kv).per_sequence;
     Stream op;
-    for (const SequenceGroup& g : batch.groups) {
-        if (g.past > 0) op.work.kv += g.sequences * state;
-        op.work.kv_written += g.sequences * state;
-    }
+    add_state_traffic(op.work, batch, kv_law(s, context.kv).per_sequence);
     const double n = tokens(batch);
     op.work.flop = Flops(n * (5.0 * s.inner * s.state + 2.0 * static_cast<double>(convolved(s)) * s.conv));
     op.work.activations = Bytes(n * 2 * (static_cast<double>(convolved(s)) + 2.0 * s.inner));
