@@ -56,14 +56,13 @@ __device__ void merge_parts(const DecodeItem& item, int first_row, int rows, T* 
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const std::int64_t first = std::int64_t(item.first_partial) * partials.row_stride + first_row;
     const float* sums = partials.sums + first;
-    // All sums at once: row by row, each would wait for its own trip to L2.
-    for (int i = threadIdx.x; i < rows * item.parts; i += kDecodeWarps * 32)
-        weights[i] = __ldcg(sums + i / rows * partials.row_stride + i % rows);
-    __syncthreads();
     for (int row = warp; row < rows; row += kDecodeWarps) {
         float largest = -INFINITY;
-        for (int part = lane; part < item.parts; part += 32)
-            largest = fmaxf(largest, weights[part * rows + row]);
+        for (int part = lane; part < item.parts; part += 32) {
+            const float sum = __ldcg(sums + part * partials.row_stride + row);
+            weights[part * rows + row] = sum;
+            largest = fmaxf(largest, sum);
+        }
 #pragma unroll
         for (int step = 16; step > 0; step /= 2) {
             largest = fmaxf(largest, __shfl_xor_sync(0xffffffff, largest, step));
@@ -81,28 +80,15 @@ __device__ void merge_parts(const DecodeItem& item, int first_row, int rows, T* 
     __syncthreads();
     const auto* outputs = reinterpret_cast<const float4*>(partials.outputs) + first * (D / 4);
     output += std::int64_t(first_row) * D;
-    // Several values a thread, so that few parts of many rows keep enough loads on the way too.
-    constexpr int kAtOnce = 4, kThreads = kDecodeWarps * 32;
-    const int values = rows * (D / 4);
-    for (int first_value = threadIdx.x; first_value < values; first_value += kAtOnce * kThreads) {
-        float4 sum[kAtOnce];
-#pragma unroll
-        for (int k = 0; k < kAtOnce; ++k) sum[k] = make_float4(0, 0, 0, 0);
-#pragma unroll 2
+    for (int i = threadIdx.x; i < rows * (D / 4); i += kDecodeWarps * 32) {
+        const int row = i / (D / 4);
+        float4 sum = make_float4(0, 0, 0, 0);
+#pragma unroll 8
         for (int part = 0; part < item.parts; ++part) {
-#pragma unroll
-            for (int k = 0; k < kAtOnce; ++k) {
-                const int i = first_value + k * kThreads;
-                if (i >= values) break;
-                add_scaled(sum[k], weights[part * rows + i / (D / 4)],
-                           __ldcg(outputs + std::int64_t(part) * partials.row_stride * (D / 4) + i));
-            }
+            add_scaled(sum, weights[part * rows + row],
+                       __ldcg(outputs + std::int64_t(part) * partials.row_stride * (D / 4) + i));
         }
-#pragma unroll
-        for (int k = 0; k < kAtOnce; ++k) {
-            const int i = first_value + k * kThreads;
-            if (i < values) store_four(output + std::int64_t(i) * 4, sum[k]);
-        }
+        store_four(output + std::int64_t(i) * 4, sum);
     }
 }
 

@@ -31,7 +31,7 @@ struct BundledDecode {
     double page = 0;    ///< loss of bandwidth by pages of 16 tokens; half of it at 32
     double jitter = 0;
     Seconds merge;         ///< merging parts in the last block of each sequence and head,
-    Bandwidth merge_rate;  ///< which reads them alone
+    Seconds trip;          ///< and each of its trips to L2, which follow each other,
     Seconds merge_kernel;  ///< merging them by a second kernel,
     Seconds part;          ///< one part of it,
     Bandwidth part_rate;   ///< all parts written and read back

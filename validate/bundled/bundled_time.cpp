@@ -29,6 +29,12 @@ double transfer_s(double bytes, const BundledTransfer& t, const Ceilings& c) {
     return t.launch.base() + bytes / bytes_per_s(t.memory, c);
 }
 
+/// Loads of the last block that wait for each other (decode_merge.cuh): four warps fetch the sums of one row
+/// each, then 128 threads four values each, eight parts at once.
+double merge_trips(double rows, double head_dim, double parts) {
+    return std::ceil(rows / 4) + std::ceil(rows * head_dim / 512) * std::ceil(parts / 8);
+}
+
 double decode_s(const Case& c, const kernels::DecodeSchedule& schedule, const Ceilings& ceilings) {
     const BundledDecode& d = ceilings.bundled.decode;
     constexpr int kStep = 64;  // tokens: 16 to each of four warps
@@ -66,7 +72,7 @@ double decode_s(const Case& c, const kernels::DecodeSchedule& schedule, const Ce
     if (schedule.merges > 0)
         time += (d.merge_kernel + parts * d.part).base() + partial_bytes / d.part_rate.base();
     else if (parts > 1)
-        time += d.merge.base() + parts * row_bytes / d.merge_rate.base();
+        time += (d.merge + merge_trips(schedule.rows_per_slice, c.head_dim, parts) * d.trip).base();
     return time;
 }
 
