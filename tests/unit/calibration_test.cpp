@@ -25,6 +25,15 @@ DeviceCeilings measured() {
     return m;
 }
 
+/// Five per cent, but for what is known to be off (docs/mapping.md): the loss forms, whose long-lived blocks
+/// drift out of step or keep more than a least-recently-used cache would; and small launches, among whose
+/// written bytes some 10 MB are of other work.
+double counter_bound(const TrafficCount& c) {
+    if (c.mapping == "loss-fused") return 0.35;
+    if (c.mapping == "loss-unfused") return 0.2;
+    return c.counted() < Bytes(1e8) ? 0.16 : 0.05;
+}
+
 }  // namespace
 
 TEST_CASE("a calibrated profile reads back with what was measured beside the datasheet's values",
@@ -68,11 +77,13 @@ TEST_CASE("the recorded H200 runs are above their floors, and memory traffic is 
     for (const TrafficCount& c : answer.counters) {
         INFO(c.where << " " << c.name << ": predicted " << c.predicted().base() << ", counted "
                      << c.counted().base());
-        CHECK(std::abs(c.difference) <= 0.05);
+        CHECK(std::abs(c.difference) <= counter_bound(c));
         mappings.insert(c.mapping);
     }
     for (const char* name :
          {"attention-standard", "attention-flash", "attention-decode-split", "attention-paged"})
         CHECK(mappings.count(name) == 1);
-    CHECK(answer.overall.errors.mean_abs <= 0.25);  // 20.7 % when this was written
+    CHECK(answer.overall.errors.rows >= 200);  // shapes that the profile was not fitted to
+    CHECK(answer.overall.errors.mean_abs <= 0.07);
+    CHECK(answer.overall.errors.p95_abs <= 0.15);
 }
