@@ -80,7 +80,7 @@ std::string search_text(const SearchCounts& s) {
                     s.considered, s.unfit, s.pruned);
     if (s.pairs > 0) text += fmt::format(", {} pairs of pools", s.pairs);
     if (s.simulated > 0) text += fmt::format(", {} simulated", s.simulated);
-    return text + "\n";
+    return text + "; the latencies below are estimates\n";
 }
 
 std::string best_text(const PlanAnswer& a, const Candidate& c) {
