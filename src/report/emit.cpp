@@ -164,14 +164,23 @@ std::string checkpoint_of(const PlanAnswer& a) {
     return model.source.empty() ? given : model.source;
 }
 
+}  // namespace
+
+bool may_exceed_context(const PlanAnswer& a, const Candidate& c) {
+    const double longest = a.asked.workload.input_tokens.max + a.asked.workload.output_tokens.max;
+    const auto limit = static_cast<double>(a.asked.variants[c.variant].model.max_context);
+    return limit > 0 && longest > limit;
+}
+
+namespace {
+
 // What no option says: the plan holds only with these.
 std::string conditions(const PlanAnswer& a, const Candidate& c) {
     const Variant& variant = a.asked.variants[c.variant];
     std::string text;
     if (variant.quantized && variant.weights.rfind("fp8", 0) != 0)
         text += fmt::format("# the checkpoint must be one with {} weights\n", variant.weights);
-    const double longest = a.asked.workload.input_tokens.max + a.asked.workload.output_tokens.max;
-    if (variant.model.max_context > 0 && longest > static_cast<double>(variant.model.max_context))
+    if (may_exceed_context(a, c))
         text += fmt::format(
             "# requests of more than {} tokens, the model's limit, are refused; the plan counts them\n",
             format_count(static_cast<double>(variant.model.max_context)));
