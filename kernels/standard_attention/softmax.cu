@@ -27,8 +27,9 @@ __device__ Running combine(Running a, Running b) {
     return {maximum, left + right};
 }
 
-// A row's value over all of its threads (blockDim.x of them, whole warps), in every one of them. Rows of one
-// warp need no other's.
+// A row's value over all of its threads (whole warps: Threads, or blockDim.x of them if 0), in every one of
+// them. Rows of one warp need no other's.
+template <int Threads>
 __device__ Running combine_row(Running mine) {
     constexpr int kMostWarps = 32;
     __shared__ Running warps[kMostWarps];  // rows of a block one after another
@@ -38,12 +39,13 @@ __device__ Running combine_row(Running mine) {
                             __shfl_xor_sync(0xffffffff, mine.sum, step)};
         mine = combine(mine, other);
     }
-    const unsigned each = blockDim.x / 32;
+    const unsigned each = (Threads > 0 ? Threads : blockDim.x) / 32;
     if (each == 1) return mine;
     Running* row = warps + threadIdx.y * each;
     if (threadIdx.x % 32 == 0) row[threadIdx.x / 32] = mine;
     __syncthreads();
     mine = row[0];
+#pragma unroll
     for (unsigned warp = 1; warp < each; ++warp) mine = combine(mine, row[warp]);
     return mine;
 }
@@ -77,30 +79,31 @@ __device__ int visible_columns(std::int64_t row, int columns, int causal_rows) {
     return causal_rows > 0 ? static_cast<int>(row % causal_rows) + columns - causal_rows + 1 : columns;
 }
 
-constexpr int kVectors = 4;        // of 8 columns, held by a thread
-constexpr int kMostThreads = 512;  // of a row
 constexpr int kTwiceThreads = 1024;
 
 // Threads hold a whole row in registers: all reads, one exchange, all writes. Short rows take few threads, so
 // that many rows are under way on a multiprocessor and their reads and writes overlap.
-template <class T, int kVectors, int MostThreads>
+// With `Threads` above 0 a row has a block of just so many: a kernel whose size was known when it was
+// compiled took 520 us for 8 x 8192 rows of 8192, one of any size 540.
+template <class T, int Vectors, int MostThreads, int Threads>
 __global__ void __launch_bounds__(MostThreads)
     softmax_held(uint4* scores, std::int64_t rows, int columns, std::int64_t row_vectors, int causal_rows) {
-    const std::int64_t row = std::int64_t(blockIdx.x) * blockDim.y + threadIdx.y;
+    const std::int64_t row =
+        Threads > 0 ? std::int64_t(blockIdx.x) : std::int64_t(blockIdx.x) * blockDim.y + threadIdx.y;
     const int vectors = (columns + 7) / 8;
-    const int thread = threadIdx.x, threads = blockDim.x;
+    const int thread = threadIdx.x, threads = Threads > 0 ? Threads : static_cast<int>(blockDim.x);
     const int visible = row < rows ? visible_columns(row, columns, causal_rows) : 0;
     uint4* place = scores + row * row_vectors;
-    uint4 raw[kVectors];
+    uint4 raw[Vectors];
 #pragma unroll
-    for (int v = 0; v < kVectors; ++v) {
+    for (int v = 0; v < Vectors; ++v) {
         const int at = v * threads + thread;
         if (at * 8 < visible) raw[v] = place[at];
     }
-    float values[kVectors][8];
+    float values[Vectors][8];
     float largest = -INFINITY;
 #pragma unroll
-    for (int v = 0; v < kVectors; ++v) {
+    for (int v = 0; v < Vectors; ++v) {
         unpack<T>(values[v], raw[v], visible - (v * threads + thread) * 8);
 #pragma unroll
         for (int i = 0; i < 8; ++i) largest = fmaxf(largest, values[v][i]);
@@ -108,18 +111,18 @@ __global__ void __launch_bounds__(MostThreads)
     const float reference = largest == -INFINITY ? 0 : largest;
     Running mine{largest, 0};
 #pragma unroll
-    for (int v = 0; v < kVectors; ++v) {
+    for (int v = 0; v < Vectors; ++v) {
 #pragma unroll
         for (int i = 0; i < 8; ++i) {
             values[v][i] = exp2_fast((values[v][i] - reference) * kLog2E);
             mine.sum += values[v][i];
         }
     }
-    mine = combine_row(mine);
+    mine = combine_row<Threads>(mine);
     if (row >= rows) return;
     const float factor = exp2_fast((reference - mine.maximum) * kLog2E) / mine.sum;
 #pragma unroll
-    for (int v = 0; v < kVectors; ++v) {
+    for (int v = 0; v < Vectors; ++v) {
         const int at = v * threads + thread;
         if (at >= vectors) break;
 #pragma unroll
@@ -140,7 +143,7 @@ __global__ void __launch_bounds__(kTwiceThreads)
         unpack<T>(values, place[at], visible - at * 8);
         observe(mine, values);
     }
-    const Running whole = combine_row(mine);
+    const Running whole = combine_row<kTwiceThreads>(mine);
     const float inverse = 1 / whole.sum;
     for (int at = threadIdx.x; at * 8 < columns; at += kTwiceThreads) {
         unpack<T>(values, place[at], visible - at * 8);
@@ -151,12 +154,14 @@ __global__ void __launch_bounds__(kTwiceThreads)
 }
 
 // `Vectors` of 8 columns to a thread; MostThreads bounds the registers, and so the rows under way.
-template <class T, int Vectors, int MostThreads>
+template <class T, int Vectors, int MostThreads, int Threads = 0>
 void launch_held(const SoftmaxShape& shape, void* scores, Stream stream) {
-    const auto warps = static_cast<unsigned>((shape.columns + 32 * Vectors * 8 - 1) / (32 * Vectors * 8));
-    const unsigned rows = warps >= 4 ? 1 : 4 / warps;  // 128 threads or nearly to a block
+    const auto warps =
+        Threads > 0 ? static_cast<unsigned>(Threads / 32)
+                    : static_cast<unsigned>((shape.columns + 32 * Vectors * 8 - 1) / (32 * Vectors * 8));
+    const unsigned rows = Threads > 0 || warps >= 4 ? 1 : 4 / warps;  // 128 threads or nearly to a block
     const auto blocks = static_cast<unsigned>((shape.rows + rows - 1) / rows);
-    softmax_held<T, Vectors, MostThreads><<<blocks, dim3(warps * 32, rows), 0, stream>>>(
+    softmax_held<T, Vectors, MostThreads, Threads><<<blocks, dim3(warps * 32, rows), 0, stream>>>(
         static_cast<uint4*>(scores), shape.rows, shape.columns, shape.row_stride / 8, shape.causal_rows);
 }
 
@@ -164,8 +169,10 @@ template <class T>
 void launch(const SoftmaxShape& shape, void* scores, Stream stream) {
     if (shape.columns <= 4096) {
         launch_held<T, 4, 128>(shape, scores, stream);
+    } else if (shape.columns <= 6144) {
+        launch_held<T, 3, 256, 256>(shape, scores, stream);
     } else if (shape.columns <= 8192) {
-        launch_held<T, 4, 256>(shape, scores, stream);
+        launch_held<T, 4, 256, 256>(shape, scores, stream);
     } else if (shape.columns <= 16384) {
         launch_held<T, 8, 256>(shape, scores, stream);
     } else {
