@@ -83,8 +83,8 @@ constexpr int kTwiceThreads = 1024;
 
 // Threads hold a whole row in registers: all reads, one exchange, all writes. Short rows take few threads, so
 // that many rows are under way on a multiprocessor and their reads and writes overlap.
-// With `Threads` above 0 a row has a block of just so many: a kernel whose size was known when it was
-// compiled took 520 us for 8 x 8192 rows of 8192, one of any size 540.
+// With `Threads` above 0 a row has a block of just so many, known when compiled, for rows that fill such a
+// block.
 template <class T, int Vectors, int MostThreads, int Threads>
 __global__ void __launch_bounds__(MostThreads)
     softmax_held(uint4* scores, std::int64_t rows, int columns, std::int64_t row_vectors, int causal_rows) {

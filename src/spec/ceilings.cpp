@@ -139,7 +139,7 @@ void add_collective(std::vector<CeilingParameter>& list) {
 /// many bytes a clock. A launch is the host's and the front end's, a block begins with loads whose latency is
 /// the memory's own: both stay. Shares of a peak stay.
 Carries carries(std::string_view name) {
-    if (name.starts_with("bundled.")) return Carries::as_it_is;  // fitted on more than one device
+    if (name.starts_with("bundled.")) return Carries::as_it_is;  // calibrate replaces them
     for (const char* leaf : {".even", ".ungrouped", ".packed", ".decode_heads", ".decode_splits"})
         if (name.ends_with(leaf)) return Carries::kernel_choice;
     for (const char* leaf :
