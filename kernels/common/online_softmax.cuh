@@ -18,9 +18,10 @@ constexpr float kSlack = 8.0f;
 // Gimelshein 2018; Dao et al. 2022). A lane holds rows lane/4 and lane/4 + 8 of each tile.
 //
 // K and V tiles are in shared memory as pairs of eight tokens: 16 swizzled rows of D values, PairBytes apart.
-template <class T, int D, int M>
+// The output has `Columns` of V's D columns.
+template <class T, int D, int M, int Columns = D>
 struct OnlineSoftmax {
-    float output[M][D / 8][4] = {};
+    float output[M][Columns / 8][4] = {};
     float maximum[M][2];   // of the unscaled logits, up to kSlack behind
     float sum[M][2] = {};  // this lane's columns only, until total() is asked
 
@@ -66,11 +67,9 @@ struct OnlineSoftmax {
         }
     }
 
-    // From logits to unnormalised probabilities. Every row must have seen at least one finite logit.
+    // The largest logit of each row so far, in all four lanes that share the row.
     template <int Tiles>
-    __device__ void soften(float (&s)[M][Tiles][4], float scale_log2) {
-        float seen[M][2];
-        bool grown = false;
+    __device__ void largest_seen(float (&seen)[M][2], const float (&s)[M][Tiles][4]) const {
 #pragma unroll
         for (int m = 0; m < M; ++m) {
 #pragma unroll
@@ -82,8 +81,18 @@ struct OnlineSoftmax {
                 largest = fmaxf(largest, __shfl_xor_sync(0xffffffff, largest, 1));
                 largest = fmaxf(largest, __shfl_xor_sync(0xffffffff, largest, 2));
                 seen[m][r] = largest;
-                grown |= (largest - maximum[m][r]) * scale_log2 > kSlack;
             }
+        }
+    }
+
+    // From logits to unnormalised probabilities. Every row must have seen at least one finite logit.
+    template <int Tiles>
+    __device__ void soften(float (&s)[M][Tiles][4], const float (&seen)[M][2], float scale_log2) {
+        bool grown = false;
+#pragma unroll
+        for (int m = 0; m < M; ++m) {
+#pragma unroll
+            for (int r = 0; r < 2; ++r) grown |= (seen[m][r] - maximum[m][r]) * scale_log2 > kSlack;
         }
         if (__any_sync(0xffffffff, grown)) rescale(seen, scale_log2);
 #pragma unroll
@@ -103,32 +112,51 @@ struct OnlineSoftmax {
         }
     }
 
+    template <int Tiles>
+    __device__ void soften(float (&s)[M][Tiles][4], float scale_log2) {
+        float seen[M][2];
+        largest_seen(seen, s);
+        soften(s, seen, scale_log2);
+    }
+
+    // A pair of eight tokens' probabilities, as the first operand of a product with V.
+    template <int Tiles>
+    __device__ static void pack_pair(std::uint32_t (&p)[M][4], const float (&s)[M][Tiles][4], int pair) {
+#pragma unroll
+        for (int m = 0; m < M; ++m) {
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                p[m][i] =
+                    pack<T>(s[m][pair * 2 + i / 2][2 * (i & 1)], s[m][pair * 2 + i / 2][2 * (i & 1) + 1]);
+            }
+        }
+    }
+
+    // output += p V over one pair of eight tokens; the columns start at V's chunk of eight `first_chunk`.
+    __device__ void accumulate_pair(const std::uint32_t (&p)[M][4], std::uint32_t values, int lane,
+                                    int first_chunk = 0) {
+        const int row = ((lane / 8) & 1) * 8 + lane % 8;
+        const int chunk = first_chunk + lane / 16;
+#pragma unroll
+        for (int n = 0; n < Columns / 16; ++n) {
+            std::uint32_t b[4];
+            load_matrix_transposed(b, values + swizzled<D / 8>(row, n * 2 + chunk));
+#pragma unroll
+            for (int m = 0; m < M; ++m) {
+                mma<T>(output[m][n * 2], p[m], b[0], b[1]);
+                mma<T>(output[m][n * 2 + 1], p[m], b[2], b[3]);
+            }
+        }
+    }
+
     // output += s V.
     template <int PairBytes, int Tiles>
     __device__ void accumulate(const float (&s)[M][Tiles][4], std::uint32_t values, int lane) {
-        const int row = ((lane / 8) & 1) * 8 + lane % 8;
-        const int half = lane / 16;
 #pragma unroll
         for (int pair = 0; pair < Tiles / 2; ++pair) {
             std::uint32_t p[M][4];
-#pragma unroll
-            for (int m = 0; m < M; ++m) {
-#pragma unroll
-                for (int i = 0; i < 4; ++i) {
-                    p[m][i] =
-                        pack<T>(s[m][pair * 2 + i / 2][2 * (i & 1)], s[m][pair * 2 + i / 2][2 * (i & 1) + 1]);
-                }
-            }
-#pragma unroll
-            for (int n = 0; n < D / 16; ++n) {
-                std::uint32_t b[4];
-                load_matrix_transposed(b, values + pair * PairBytes + swizzled<D / 8>(row, n * 2 + half));
-#pragma unroll
-                for (int m = 0; m < M; ++m) {
-                    mma<T>(output[m][n * 2], p[m], b[0], b[1]);
-                    mma<T>(output[m][n * 2 + 1], p[m], b[2], b[3]);
-                }
-            }
+            pack_pair(p, s, pair);
+            accumulate_pair(p, values + pair * PairBytes, lane);
         }
     }
 
@@ -148,7 +176,7 @@ struct OnlineSoftmax {
                 maximum[m][r] = seen[m][r];
                 sum[m][r] *= factor;
 #pragma unroll
-                for (int n = 0; n < D / 8; ++n) {
+                for (int n = 0; n < Columns / 8; ++n) {
                     output[m][n][2 * r] *= factor;
                     output[m][n][2 * r + 1] *= factor;
                 }

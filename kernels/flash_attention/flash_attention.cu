@@ -2,6 +2,7 @@
 #include "common/error.h"
 #include "flash_attention/flash_attention.h"
 #include "flash_attention/flash_kernel.cuh"
+#include "flash_attention/flash_pair_kernel.cuh"
 
 namespace headroom::kernels {
 
@@ -9,22 +10,35 @@ namespace {
 
 template <int D, bool Large>
 bool fits() {
-    return static_cast<std::size_t>(FlashTile<D, Large>::kSharedBytes) + 1024 <=
+    return static_cast<std::size_t>(FlashTile<D, Large>::kSharedBytes) + 2048 <=
            device_info().shared_bytes_per_block;
+}
+
+using Kernel = void (*)(FlashParameters);
+
+template <class Tile>
+void enqueue(Kernel kernel, const AttentionShape& shape, const FlashParameters& parameters, Stream stream) {
+    const dim3 grid(static_cast<unsigned>((shape.query_tokens + Tile::kRows - 1) / Tile::kRows),
+                    static_cast<unsigned>(shape.query_heads), static_cast<unsigned>(shape.batch));
+    kernel<<<grid, Tile::kWarps * 32, Tile::kSharedBytes, stream>>>(parameters);
+    HEADROOM_CUDA(cudaGetLastError());
+}
+
+Kernel with_shared_memory(Kernel kernel, int bytes) {
+    HEADROOM_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+    return kernel;
 }
 
 template <class T, class Tile, int D, bool Causal>
 void launch(const AttentionShape& shape, const FlashParameters& parameters, Stream stream) {
-    static const bool raised = [] {
-        HEADROOM_CUDA(cudaFuncSetAttribute(flash_kernel<T, Tile, D, Causal>,
-                                           cudaFuncAttributeMaxDynamicSharedMemorySize, Tile::kSharedBytes));
-        return true;
-    }();
-    static_cast<void>(raised);
-    const dim3 grid(static_cast<unsigned>((shape.query_tokens + Tile::kRows - 1) / Tile::kRows),
-                    static_cast<unsigned>(shape.query_heads), static_cast<unsigned>(shape.batch));
-    flash_kernel<T, Tile, D, Causal><<<grid, Tile::kWarps * 32, Tile::kSharedBytes, stream>>>(parameters);
-    HEADROOM_CUDA(cudaGetLastError());
+    if constexpr (Tile::kPaired) {
+        static const Kernel pair =
+            with_shared_memory(flash_pair_kernel<T, Tile, D, Causal>, Tile::kSharedBytes);
+        enqueue<Tile>(pair, shape, parameters, stream);
+    } else {
+        static const Kernel plain = with_shared_memory(flash_kernel<T, Tile, D, Causal>, Tile::kSharedBytes);
+        enqueue<Tile>(plain, shape, parameters, stream);
+    }
 }
 
 template <class T, int D, bool Causal>
