@@ -78,7 +78,8 @@ std::string part(const char* key, const std::map<std::string, Value>& values) {
 
 std::string in_unit(double base, std::string_view unit) {
     const double scale = unit == "us" ? 1e-6 : unit == "GB/s" ? 1e9 : unit == "TB/s" ? 1e12 : 1;
-    return fmt::format("{:.4g}{}{}", base / scale, unit.empty() ? "" : " ", unit);
+    const double value = base / scale < 1e-6 ? 0 : base / scale;  // what is too small to matter is nothing
+    return fmt::format("{:.4g}{}{}", value, unit.empty() ? "" : " ", unit);
 }
 
 std::string ceilings_yaml(const Hardware& profile, const Ceilings& fitted,

@@ -87,10 +87,8 @@ struct Matmul::State {
                                                        sizeof transpose));
         first = s.b_transposed ? make_layout(input, s.depth, s.columns, s.depth, s.batch, s.b_batch_stride)
                                : make_layout(input, s.columns, s.depth, s.columns, s.batch, s.b_batch_stride);
-        second = make_layout(input, s.depth, s.rows, s.a_row_stride > 0 ? s.a_row_stride : s.depth, s.batch,
-                             s.a_batch_stride);
-        result = make_layout(output, s.columns, s.rows, s.c_row_stride > 0 ? s.c_row_stride : s.columns,
-                             s.batch, s.c_batch_stride);
+        second = make_layout(input, s.depth, s.rows, s.depth, s.batch, s.a_batch_stride);
+        result = make_layout(output, s.columns, s.rows, s.columns, s.batch, s.c_batch_stride);
     }
 
     void suggest() {

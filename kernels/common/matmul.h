@@ -17,8 +17,7 @@ struct MatmulShape {
     DType input = DType::kBf16;
     DType output = DType::kBf16;  // ignored for int8 input, whose output is int32
     int batch = 1;
-    std::int64_t a_row_stride = 0, c_row_stride = 0;  // elements; 0: dense
-    std::int64_t a_batch_stride = 0, b_batch_stride = 0, c_batch_stride = 0;
+    std::int64_t a_batch_stride = 0, b_batch_stride = 0, c_batch_stride = 0;  // elements
 };
 
 // A cuBLASLt product with its workspace.

@@ -28,7 +28,7 @@ struct DecodePlanOptions {
 };
 
 // How a batch is cut along the context. Made once for a set of lengths (host work, not part of a launch) and
-// usable for any number of launches, one at a time: partial results and counters belong to the plan.
+// usable for any number of launches, one at a time: partial results belong to the plan.
 class DecodePlan {
   public:
     explicit DecodePlan(DecodeShape shape, const DecodePlanOptions& options = {});
@@ -41,10 +41,8 @@ class DecodePlan {
     const DecodeItem* device_items() const { return item_buffer_.as<DecodeItem>(); }
     float* partial_outputs() const { return output_buffer_.as<float>(); }  // [partial][row][head_dim]
     float* partial_sums() const { return sum_buffer_.as<float>(); }        // [partial][row], log2 of the sum
-    // [unit], zero between launches; null where a kernel of its own merges.
-    int* counters() const { return merges_ > 0 ? nullptr : counter_buffer_.as<int>(); }
-    // Units for that kernel: none where the last block of each unit merges.
-    int merges() const { return merges_; }
+    int merges() const { return merges_; }          // units of several parts, which a second kernel merges
+    int most_parts() const { return most_parts_; }  // of one unit
     const DecodeItem* device_merges() const { return merge_buffer_.as<DecodeItem>(); }
 
   private:
@@ -54,7 +52,8 @@ class DecodePlan {
     int items_ = 0;
     int chunk_tokens_ = 0;
     int merges_ = 0;
-    DeviceBuffer item_buffer_, merge_buffer_, output_buffer_, sum_buffer_, counter_buffer_;
+    int most_parts_ = 1;
+    DeviceBuffer item_buffer_, merge_buffer_, output_buffer_, sum_buffer_;
 };
 
 // Enqueues one kernel, or a second that merges. `scale` multiplies the logits (1/sqrt(head_dim) as a rule).

@@ -196,6 +196,15 @@ __global__ void __launch_bounds__(kDecodeWarps * 32, kBlocksPerMultiprocessor)
                             parameters.partials, parameters.scale_log2, shared);
 }
 
+template <class T, int D, int Groups>
+void launch_merge(const DecodePlan& plan, const DecodeParameters& parameters, Stream stream) {
+    constexpr int rows = kMergeRows<D, Groups>;
+    const auto columns = static_cast<unsigned>((plan.rows_per_slice() + rows - 1) / rows);
+    launch_overlapped(merge_kernel<T, D, Groups>, dim3(static_cast<unsigned>(plan.merges()), columns),
+                      dim3(kDecodeWarps * 32), 0, stream, plan.device_merges(),
+                      static_cast<T*>(parameters.output), parameters.partials, parameters.heads);
+}
+
 template <class T, int D, int Team, class Cache>
 void launch_decode_kernel(const DecodePlan& plan, const DecodeParameters& parameters, const Cache& cache,
                           Stream stream) {
@@ -211,10 +220,10 @@ void launch_decode_kernel(const DecodePlan& plan, const DecodeParameters& parame
     launch_overlapped(decode_kernel<T, D, Team, Cache>, dim3(static_cast<unsigned>(plan.items())),
                       dim3(kDecodeWarps * 32), bytes, stream, parameters, cache);
     if (plan.merges() == 0) return;
-    const auto columns = static_cast<unsigned>((plan.rows_per_slice() + kMergeRows<D> - 1) / kMergeRows<D>);
-    launch_overlapped(merge_kernel<T, D>, dim3(static_cast<unsigned>(plan.merges()), columns),
-                      dim3(kDecodeWarps * 32), 0, stream, plan.device_merges(),
-                      static_cast<T*>(parameters.output), parameters.partials, parameters.heads);
+    if (plan.most_parts() > kPartsAtOnce)
+        launch_merge<T, D, merge_groups(D)>(plan, parameters, stream);
+    else
+        launch_merge<T, D, 1>(plan, parameters, stream);
 }
 
 template <class T, class Cache>
@@ -242,7 +251,7 @@ void launch_decode(const DecodePlan& plan, const void* query, const Cache& cache
         plan.device_items(),
         query,
         output,
-        {plan.partial_outputs(), plan.partial_sums(), plan.counters(), plan.rows_per_slice()},
+        {plan.partial_outputs(), plan.partial_sums(), plan.rows_per_slice()},
         scale * 1.4426950408889634f,
         {shape.query_heads, shape.group(), plan.slices(), plan.rows_per_slice()}};
     if (shape.dtype == DType::kFp16) return launch_decode_typed<__half>(plan, parameters, cache, stream);

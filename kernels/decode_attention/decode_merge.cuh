@@ -8,16 +8,15 @@
 
 #include <cstdint>
 
-// From the running rows of a block's warps to the item's result, and from a unit's partial results to its
-// output. Results over disjoint tokens combine exactly: with s_i the log2 of the sum of exponentials and o_i
-// the normalised output of part i, o = sum_i 2^(s_i - s) o_i where 2^s = sum_i 2^(s_i).
+// From the running rows of a block's warps to the item's result, and by a second kernel from a unit's partial
+// results to its output. Results over disjoint tokens combine exactly: with s_i the log2 of the sum of
+// exponentials and o_i the normalised output of part i, o = sum_i 2^(s_i - s) o_i where 2^s = sum_i 2^(s_i).
 
 namespace headroom::kernels {
 
 struct PartialResults {
     float* outputs;  // [partial][row][D]
     float* sums;     // [partial][row]
-    int* counters;   // [unit]; null: merge_kernel follows
     int row_stride;  // rows per partial
 };
 
@@ -46,64 +45,6 @@ __device__ inline void add_scaled(float4& sum, float weight, const float4& value
     sum.y = fmaf(weight, value.y, sum.y);
     sum.z = fmaf(weight, value.z, sum.z);
     sum.w = fmaf(weight, value.w, sum.w);
-}
-
-// Merges the parts of rows first_row .. first_row + rows - 1 of a unit whose first row's output is at
-// `output`. Weights live in `weights` (parts * rows floats of shared memory).
-template <class T, int D>
-__device__ void merge_parts(const DecodeItem& item, int first_row, int rows, T* output,
-                            const PartialResults& partials, float* weights) {
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const std::int64_t first = std::int64_t(item.first_partial) * partials.row_stride + first_row;
-    const float* sums = partials.sums + first;
-    for (int row = warp; row < rows; row += kDecodeWarps) {
-        float largest = -INFINITY;
-        for (int part = lane; part < item.parts; part += 32) {
-            const float sum = __ldcg(sums + part * partials.row_stride + row);
-            weights[part * rows + row] = sum;
-            largest = fmaxf(largest, sum);
-        }
-#pragma unroll
-        for (int step = 16; step > 0; step /= 2) {
-            largest = fmaxf(largest, __shfl_xor_sync(0xffffffff, largest, step));
-        }
-        float total = 0;
-        for (int part = lane; part < item.parts; part += 32) {
-            const float weight = exp2f(weights[part * rows + row] - largest);
-            weights[part * rows + row] = weight;
-            total += weight;
-        }
-#pragma unroll
-        for (int step = 16; step > 0; step /= 2) total += __shfl_xor_sync(0xffffffff, total, step);
-        for (int part = lane; part < item.parts; part += 32) weights[part * rows + row] /= total;
-    }
-    __syncthreads();
-    const auto* outputs = reinterpret_cast<const float4*>(partials.outputs) + first * (D / 4);
-    output += std::int64_t(first_row) * D;
-    for (int i = threadIdx.x; i < rows * (D / 4); i += kDecodeWarps * 32) {
-        const int row = i / (D / 4);
-        float4 sum = make_float4(0, 0, 0, 0);
-#pragma unroll 8
-        for (int part = 0; part < item.parts; ++part) {
-            add_scaled(sum, weights[part * rows + row],
-                       __ldcg(outputs + std::int64_t(part) * partials.row_stride * (D / 4) + i));
-        }
-        store_four(output + std::int64_t(i) * 4, sum);
-    }
-}
-
-// True in every thread of the block that finishes a unit's last part. The counter is left at zero.
-__device__ inline bool is_last_part(const DecodeItem& item, int* counters) {
-    __shared__ bool last;
-    __threadfence();
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        last = atomicAdd(counters + item.unit, 1) == item.parts - 1;
-        if (last) counters[item.unit] = 0;
-        __threadfence();
-    }
-    __syncthreads();
-    return last;
 }
 
 // Combines the warps that split the tokens, then writes the output, or this part's share of it.
@@ -160,28 +101,87 @@ __device__ void finish_item(const Rows& state, const DecodeItem& item, int rows,
             if (i % (D / 4) == 0) __stcg(partials.sums + partial_row + row, largest + log2f(total));
         }
     }
-    if (item.parts == 1 || partials.counters == nullptr || !is_last_part(item, partials.counters)) return;
-    merge_parts<T, D>(item, 0, rows, output + query_row * D, partials, reinterpret_cast<float*>(shared));
 }
 
-// Rows that one block of merge_kernel takes.
-template <int D>
-constexpr int kMergeRows = kDecodeWarps * 32 * 4 / D;
+// `Groups` of threads share the parts of a row; more of them for many parts.
+template <int D, int Groups>
+constexpr int kMergeRows = kDecodeWarps * 32 / (D / 4) / Groups;
 
-// The same as a kernel of its own, one column of blocks to a unit: where a unit has many rows and parts, its
-// last block would be long at it alone.
-template <class T, int D>
+// The weights of the parts of `rows` rows in shared memory, [part][row]: their shares of the sum of
+// exponentials. `sums` is the first part's first row.
+__device__ inline void share_out(float* weights, const float* sums, int parts, int rows, int row_stride) {
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    for (int row = warp; row < rows; row += kDecodeWarps) {
+        float largest = -INFINITY;
+        for (int part = lane; part < parts; part += 32) {
+            const float sum = __ldcg(sums + part * row_stride + row);
+            weights[part * rows + row] = sum;
+            largest = fmaxf(largest, sum);
+        }
+#pragma unroll
+        for (int step = 16; step > 0; step /= 2)
+            largest = fmaxf(largest, __shfl_xor_sync(0xffffffff, largest, step));
+        float total = 0;
+        for (int part = lane; part < parts; part += 32) {
+            const float weight = exp2f(weights[part * rows + row] - largest);
+            weights[part * rows + row] = weight;
+            total += weight;
+        }
+#pragma unroll
+        for (int step = 16; step > 0; step /= 2) total += __shfl_xor_sync(0xffffffff, total, step);
+        for (int part = lane; part < parts; part += 32) weights[part * rows + row] /= total;
+    }
+}
+
+// One column of blocks to a unit. Merging in the block that finishes a unit last saves a launch, but one
+// block's loads wait for each other, 0.6 us each: it was slower wherever a unit has more than a few rows.
+template <class T, int D, int Groups>
 __global__ void __launch_bounds__(kDecodeWarps * 32)
     merge_kernel(const DecodeItem* units, T* output, const PartialResults partials, HeadRows heads) {
-    __shared__ float weights[kMaxParts * kMergeRows<D>];
+    constexpr int kColumns = D / 4;  // of four values
+    constexpr int kRows = kMergeRows<D, Groups>;
+    __shared__ float weights[kMaxParts * kRows];
+    __shared__ float4 others[Groups > 1 ? (Groups - 1) * kRows * kColumns : 1];
     const DecodeItem item = units[blockIdx.x];
-    const int first_row = blockIdx.y * kMergeRows<D>;
-    const int rows = min(heads.rows(item.head_slice) - first_row, kMergeRows<D>);
+    const int first_row = blockIdx.y * kRows;
+    const int rows = min(heads.rows(item.head_slice) - first_row, kRows);
+    const int place = threadIdx.x % (kRows * kColumns), group = threadIdx.x / (kRows * kColumns);
+    const int row = place / kColumns;
+    const std::int64_t first = std::int64_t(item.first_partial) * partials.row_stride + first_row;
+    const auto* outputs = reinterpret_cast<const float4*>(partials.outputs) + first * kColumns + place;
+    const std::int64_t part_stride = std::int64_t(partials.row_stride) * kColumns;
+    const int parts = row < rows ? item.parts : 0;
     wait_for_previous_kernel();
     allow_next_kernel();
     if (rows <= 0) return;
-    const std::int64_t row = std::int64_t(item.sequence) * heads.query_heads + heads.first(item.head_slice);
-    merge_parts<T, D>(item, first_row, rows, output + row * D, partials, weights);
+    float4 fetched[kPartsAtOnce];  // beside the weights
+#pragma unroll
+    for (int i = 0; i < kPartsAtOnce; ++i) {
+        const int part = group + i * Groups;
+        if (part < parts) fetched[i] = __ldcg(outputs + part * part_stride);
+    }
+    share_out(weights, partials.sums + first, item.parts, rows, partials.row_stride);
+    __syncthreads();
+    float4 sum = make_float4(0, 0, 0, 0);
+#pragma unroll
+    for (int i = 0; i < kPartsAtOnce; ++i) {
+        const int part = group + i * Groups;
+        if (part < parts) add_scaled(sum, weights[part * rows + row], fetched[i]);
+    }
+#pragma unroll kPartsAtOnce
+    for (int part = group + kPartsAtOnce * Groups; part < parts; part += Groups)
+        add_scaled(sum, weights[part * rows + row], __ldcg(outputs + part * part_stride));
+    if constexpr (Groups > 1) {
+        if (group > 0) others[(group - 1) * kRows * kColumns + place] = sum;
+        __syncthreads();
+        if (group > 0) return;
+#pragma unroll
+        for (int other = 0; other < Groups - 1; ++other)
+            add_scaled(sum, 1, others[other * kRows * kColumns + place]);
+    }
+    const std::int64_t output_row =
+        std::int64_t(item.sequence) * heads.query_heads + heads.first(item.head_slice) + first_row;
+    if (row < rows) store_four(output + output_row * D + std::int64_t(place) * 4, sum);
 }
 
 }  // namespace headroom::kernels

@@ -34,21 +34,18 @@ DecodePlan::DecodePlan(DecodeShape shape, const DecodePlanOptions& options) : sh
     chunk_tokens_ = schedule.chunk_tokens;
     items_ = static_cast<int>(schedule.items.size());
     merges_ = schedule.merges;
-    std::size_t partials = 0;
+    most_parts_ = schedule.most_parts;
     std::vector<DecodeItem> split;
     for (const auto& item : schedule.items) {
-        HEADROOM_REQUIRE(item.parts * rows_per_slice_ <= kMaxPartRows,
-                         "decode attention: the chunk is too short");
-        if (item.parts > 1) ++partials;
         if (item.parts > 1 && item.part == 0) split.push_back(item);
     }
+    HEADROOM_REQUIRE(most_parts_ <= kMaxParts, "decode attention: the chunk is too short");
     item_buffer_ = upload(schedule.items);
     if (merges_ > 0) merge_buffer_ = upload(split);
-    const std::size_t rows = partials * static_cast<std::size_t>(rows_per_slice_);
+    const std::size_t rows =
+        static_cast<std::size_t>(schedule.partials) * static_cast<std::size_t>(rows_per_slice_);
     output_buffer_ = DeviceBuffer(rows * static_cast<std::size_t>(shape_.head_dim) * sizeof(float));
     sum_buffer_ = DeviceBuffer(rows * sizeof(float));
-    counter_buffer_ = upload(
-        std::vector<int>(shape_.lengths.size() * static_cast<std::size_t>(shape_.kv_heads * slices_), 0));
 }
 
 }  // namespace headroom::kernels

@@ -13,9 +13,6 @@ namespace {
 
 constexpr int kGrain = 64;  // tokens: one step of a block's four warps
 
-// Parts * rows * head_dim that one block merges without being long at it: beyond, a kernel of its own.
-constexpr int kMostInOneBlock = 24576;
-
 int divide_up(int a, int b) { return (a + b - 1) / b; }
 
 struct Candidate {
@@ -31,28 +28,33 @@ struct Cut {
     double tail_share = 0;
 };
 
-// Time of a plan in tokens per resident block. Blocks that start up and drain cost about 64 tokens; a partial
-// result costs its writing and reading (2 rows of fp32 for each query row, against 1 token of two 16-bit
-// rows); and the block that merges reads all parts at about 2.5 times the rate at which one of many streams
-// tokens.
+// Time of a plan in tokens per resident block. Blocks that start up and drain cost about 64 tokens, writing a
+// partial result 1 for each query row (fp32, against two 16-bit rows of a token). The kernel that merges
+// takes about as long as 30 tokens, 20 for each trip of its loads, and reads partial results at 0.4 of the
+// rate at which all blocks stream.
 double plan_cost(const DecodeShape& shape, int units_per_sequence, int rows, int resident, int chunk) {
-    double items = 0, work = 0, longest = 0;
+    double items = 0, work = 0, longest = 0, partials = 0;
+    int most = 1;
     for (const int length : shape.lengths) {
         const int parts = divide_up(length, chunk);
         const double each = divide_up(divide_up(length, parts), kGrain) * kGrain;
-        const double cost = each + 64 + (parts > 1 ? 2.0 * rows : 0.0);
-        const double merge = parts > 1 ? std::min(0.4 * rows * parts, 80.0) : 0.0;
-        items += static_cast<double>(parts) * units_per_sequence;
-        work += (cost * parts + merge) * units_per_sequence;
-        longest = std::max(longest, cost + merge);
+        const double cost = each + 64 + (parts > 1 ? rows : 0);
+        const double here = static_cast<double>(parts) * units_per_sequence;
+        items += here;
+        if (parts > 1) partials += here;
+        most = std::max(most, parts);
+        work += cost * here;
+        longest = std::max(longest, cost);
     }
     const double waves = items / resident;
-    return std::min(std::ceil(waves) * longest, work / resident + 0.5 * longest);
+    const double merge =
+        most > 1 ? 30 + 20 * merge_trips(shape.head_dim, most) + 2.5 * partials * rows / resident : 0;
+    return std::min(std::ceil(waves) * longest, work / resident + 0.5 * longest) + merge;
 }
 
 int choose_chunk(const DecodeShape& shape, int units_per_sequence, int rows, int resident) {
     const int longest = *std::max_element(shape.lengths.begin(), shape.lengths.end());
-    const int most_parts = std::min({kMaxParts, kMaxPartRows / rows, divide_up(longest, kGrain)});
+    const int most_parts = std::min(kMaxParts, divide_up(longest, kGrain));
     Candidate best;
     for (int parts = 1; parts <= most_parts; ++parts) {
         const int chunk = divide_up(divide_up(longest, parts), kGrain) * kGrain;
@@ -124,13 +126,11 @@ DecodeSchedule decode_schedule(const DecodeShape& shape, const DecodeRoom& room,
                                                   schedule.rows_per_slice, schedule.resident);
     schedule.chunk_tokens = cut.chunk;
     schedule.items = make_items(shape, schedule.slices, cut);
-    int most_parts = 1, split = 0;
     for (const DecodeItem& item : schedule.items) {
-        most_parts = std::max(most_parts, item.parts);
-        if (item.parts > 1 && item.part == 0) ++split;
+        schedule.most_parts = std::max(schedule.most_parts, item.parts);
+        if (item.parts > 1) ++schedule.partials;
+        if (item.parts > 1 && item.part == 0) ++schedule.merges;
     }
-    if (most_parts > 1 && most_parts * schedule.rows_per_slice * shape.head_dim > kMostInOneBlock)
-        schedule.merges = split;
     return schedule;
 }
 

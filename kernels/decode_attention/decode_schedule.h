@@ -47,7 +47,9 @@ struct DecodeSchedule {
     int resident = 1;        // blocks that run at once on the whole device
     int chunk_tokens = 0;
     std::vector<DecodeItem> items;  // in launch order
-    int merges = 0;                 // units that a second kernel merges; 0: the last block of each unit does
+    int partials = 0;               // items of units that have several
+    int merges = 0;                 // such units: a second kernel merges each
+    int most_parts = 1;             // of one unit
 };
 
 // `chunk_tokens` 0: chosen so that the device is filled. The shape has at least one sequence and no empty

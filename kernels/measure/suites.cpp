@@ -245,7 +245,7 @@ std::vector<Case> validation_cases(std::size_t memory_bytes) {
             cases.push_back(transfer(op, static_cast<std::size_t>(megabytes) * 1'000'000 / 16 * 16));
         }
     }
-    cases = drawn(std::move(cases), Draw(5), seen, 110, 40, 60);
+    cases = drawn(std::move(cases), Draw(6), seen, 110, 40, 60);
     for (const auto& [heads, tokens] : {std::pair{8, 2000}, {8, 3000}, {16, 5000}, {8, 8192}, {32, 1500}}) {
         for (const DType type : {DType::kFp16, DType::kBf16}) {
             cases.push_back(

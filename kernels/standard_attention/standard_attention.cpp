@@ -3,6 +3,8 @@
 
 #include "common/error.h"
 
+#include <cuda_runtime.h>
+
 namespace headroom::kernels {
 
 namespace {
@@ -17,14 +19,13 @@ std::int64_t group_rows(const AttentionShape& shape) {
 MatmulShape key_product(const AttentionShape& shape) {
     MatmulShape product;
     product.rows = group_rows(shape);
-    product.columns = shape.context;
+    product.columns = padded(shape.context);
     product.depth = shape.head_dim;
     product.b_transposed = true;
     product.input = product.output = shape.dtype;
     product.batch = shape.batch * shape.kv_heads;
-    product.c_row_stride = padded(shape.context);
     product.a_batch_stride = product.rows * shape.head_dim;
-    product.b_batch_stride = std::int64_t{shape.context} * shape.head_dim;
+    product.b_batch_stride = padded(shape.context) * shape.head_dim;
     product.c_batch_stride = product.rows * padded(shape.context);
     return product;
 }
@@ -33,13 +34,12 @@ MatmulShape value_product(const AttentionShape& shape) {
     MatmulShape product;
     product.rows = group_rows(shape);
     product.columns = shape.head_dim;
-    product.depth = shape.context;
+    product.depth = padded(shape.context);
     product.b_transposed = false;
     product.input = product.output = shape.dtype;
     product.batch = shape.batch * shape.kv_heads;
-    product.a_row_stride = padded(shape.context);
     product.a_batch_stride = product.rows * padded(shape.context);
-    product.b_batch_stride = std::int64_t{shape.context} * shape.head_dim;
+    product.b_batch_stride = padded(shape.context) * shape.head_dim;
     product.c_batch_stride = product.rows * shape.head_dim;
     return product;
 }
@@ -59,32 +59,46 @@ StandardAttention::StandardAttention(const AttentionShape& shape)
       value_product_(value_product(shape)) {
     HEADROOM_REQUIRE(shape.head_dim % 8 == 0,
                      "standard attention: the head dimension is not a multiple of 8");
+    if (padded(shape.context) == shape.context) return;
+    const auto rows =
+        static_cast<std::size_t>(std::int64_t{shape.batch} * shape.kv_heads * padded(shape.context));
+    for (DeviceBuffer* buffer : {&padded_keys_, &padded_values_}) {
+        *buffer = DeviceBuffer(rows * static_cast<std::size_t>(shape.head_dim) * size_of(shape.dtype));
+        HEADROOM_CUDA(cudaMemset(buffer->data(), 0, buffer->bytes()));
+    }
 }
 
 void StandardAttention::tune(const void* query, const void* keys, const void* values, void* output,
                              float scale) {
-    key_product_.tune(query, keys, scores_.data(), scale);
-    {
-        const OwnedStream stream;
-        normalise(stream);
-        stream.synchronize();
-    }
-    value_product_.tune(scores_.data(), values, output, 1.0f);
+    const OwnedStream stream;
+    const void* all_keys = with_whole_rows(padded_keys_, keys, stream);
+    const void* all_values = with_whole_rows(padded_values_, values, stream);
+    stream.synchronize();
+    key_product_.tune(query, all_keys, scores_.data(), scale);
+    normalise(stream);
+    stream.synchronize();
+    value_product_.tune(scores_.data(), all_values, output, 1.0f);
 }
 
 void StandardAttention::run(const void* query, const void* keys, const void* values, void* output,
                             float scale, Stream stream) const {
-    multiply_keys(query, keys, scale, stream);
+    key_product_.run(query, with_whole_rows(padded_keys_, keys, stream), scores_.data(), scale, stream);
     normalise(stream);
-    multiply_values(values, output, stream);
+    value_product_.run(scores_.data(), with_whole_rows(padded_values_, values, stream), output, 1.0f, stream);
 }
 
-void StandardAttention::multiply_keys(const void* query, const void* keys, float scale, Stream stream) const {
-    key_product_.run(query, keys, scores_.data(), scale, stream);
+const void* StandardAttention::with_whole_rows(const DeviceBuffer& padded_rows, const void* source,
+                                               Stream stream) const {
+    if (padded_rows.bytes() == 0) return source;
+    const std::size_t row = static_cast<std::size_t>(shape_.head_dim) * size_of(shape_.dtype);
+    const std::size_t width = static_cast<std::size_t>(shape_.context) * row;
+    HEADROOM_CUDA(cudaMemcpy2DAsync(
+        padded_rows.data(), static_cast<std::size_t>(padded(shape_.context)) * row, source, width, width,
+        static_cast<std::size_t>(shape_.batch) * static_cast<std::size_t>(shape_.kv_heads),
+        cudaMemcpyDeviceToDevice, stream));
+    return padded_rows.data();
 }
+
 void StandardAttention::normalise(Stream stream) const { softmax(softmax_, scores_.data(), stream); }
-void StandardAttention::multiply_values(const void* values, void* output, Stream stream) const {
-    value_product_.run(scores_.data(), values, output, 1.0f, stream);
-}
 
 }  // namespace headroom::kernels

@@ -30,12 +30,10 @@ struct BundledDecode {
     double memory = 0;  ///< share of the bandwidth
     double page = 0;    ///< loss of bandwidth by pages of 16 tokens; half of it at 32
     double jitter = 0;
-    Seconds merge;         ///< merging parts in the last block of each sequence and head,
-    Seconds trip;          ///< and each of its trips to L2, which follow each other,
-    Seconds merge_kernel;  ///< merging them by a second kernel,
-    Seconds part;          ///< one part of it,
-    Bandwidth part_rate;   ///< all parts written and read back
-    double spread = 1.0;   ///< nine in ten calls lie within this factor of the model, either way
+    Seconds merge;        ///< the kernel that merges parts, launch and all,
+    Seconds trip;         ///< each of its loads that wait for each other,
+    Bandwidth part_rate;  ///< all parts written and read back
+    double spread = 1.0;  ///< nine in ten calls lie within this factor of the model, either way
 };
 
 /// Fused attention on mma.sync.

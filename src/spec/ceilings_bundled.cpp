@@ -57,10 +57,8 @@ void add_decode(std::vector<CeilingParameter>& list) {
          entry<part, &D::memory>("decode.memory", "", 0.4, 1, "share of the memory bandwidth"),
          entry<part, &D::page>("decode.page", "", 0, 0.2, "loss by pages of 16 tokens"),
          entry<part, &D::jitter>("decode.jitter", "", 0.001, 0.4, "how unequal equal blocks are"),
-         entry<part, &D::merge>("decode.merge", "us", 0, 10 * micro, "merging in the last block"),
-         entry<part, &D::trip>("decode.trip", "us", 0, 3 * micro, "each of its trips to L2"),
-         entry<part, &D::merge_kernel>("decode.merge_kernel", "us", 0, 20 * micro, "merging by a kernel"),
-         entry<part, &D::part>("decode.part", "us", 0, 2 * micro, "one part in that kernel"),
+         entry<part, &D::merge>("decode.merge", "us", 0, 10 * micro, "the kernel that merges parts"),
+         entry<part, &D::trip>("decode.trip", "us", 0, 3 * micro, "each of its loads in turn"),
          entry<part, &D::part_rate>("decode.part_rate", "TB/s", 0.1 * tera, 20 * tera, "all its parts"),
          entry<part, &D::spread>("decode.spread", "", spread_low, spread_high, spread_meaning)});
 }

@@ -29,12 +29,6 @@ double transfer_s(double bytes, const BundledTransfer& t, const Ceilings& c) {
     return t.launch.base() + bytes / bytes_per_s(t.memory, c);
 }
 
-/// Loads of the last block that wait for each other (decode_merge.cuh): four warps fetch the sums of one row
-/// each, then 128 threads four values each, eight parts at once.
-double merge_trips(double rows, double head_dim, double parts) {
-    return std::ceil(rows / 4) + std::ceil(rows * head_dim / 512) * std::ceil(parts / 8);
-}
-
 double decode_s(const Case& c, const kernels::DecodeSchedule& schedule, const Ceilings& ceilings) {
     const BundledDecode& d = ceilings.bundled.decode;
     constexpr int kStep = 64;  // tokens: 16 to each of four warps
@@ -50,13 +44,10 @@ double decode_s(const Case& c, const kernels::DecodeSchedule& schedule, const Ce
     const double step = std::hypot(kStep * token / on_the_way * d.latency.base(), arithmetic);
     std::vector<double> work;
     work.reserve(schedule.items.size());
-    double parts = 1, partial_bytes = 0;
-    const double row_bytes = 4.0 * c.head_dim * schedule.rows_per_slice;
+    const double partial_bytes = 4.0 * c.head_dim * schedule.rows_per_slice * schedule.partials;
     for (const kernels::DecodeItem& item : schedule.items) {
         const auto whole = (item.end - item.begin + kStep - 1) / kStep * kStep;
         work.push_back(whole * token);
-        parts = std::max(parts, static_cast<double>(item.parts));
-        if (item.parts > 1) partial_bytes += row_bytes;
     }
     BlockMachine machine;
     machine.sms = ceilings.peaks.sms;
@@ -69,10 +60,10 @@ double decode_s(const Case& c, const kernels::DecodeSchedule& schedule, const Ce
     machine.device = bytes_per_s(d.memory, ceilings);
     if (c.op == CaseKind::kPagedDecodeAttention) machine.device *= 1 - d.page * 16 / c.block_tokens;
     double time = d.launch.base() + makespan(std::move(work), d.jitter, machine);
-    if (schedule.merges > 0)
-        time += (d.merge_kernel + parts * d.part).base() + partial_bytes / d.part_rate.base();
-    else if (parts > 1)
-        time += (d.merge + merge_trips(schedule.rows_per_slice, c.head_dim, parts) * d.trip).base();
+    if (schedule.merges > 0) {
+        const int trips = kernels::merge_trips(c.head_dim, schedule.most_parts);
+        time += (d.merge + trips * d.trip).base() + partial_bytes / d.part_rate.base();
+    }
     return time;
 }
 
@@ -183,7 +174,13 @@ double standard_s(const Case& c, const Ceilings& ceilings) {
     scores.k = c.head_dim;
     ProductShape values = scores;
     std::swap(values.n, values.k);
-    return library_s(scores, ceilings) + softmax_s(c, ceilings) + library_s(values, ceilings);
+    double time = library_s(scores, ceilings) + softmax_s(c, ceilings) + library_s(values, ceilings);
+    // Rows of another number than a multiple of 8 are copied to where they have room (standard_attention.h).
+    if (c.context % 8 != 0) {
+        const double cache = double(c.batch) * c.kv_heads * c.context * c.head_dim * 2;
+        time += 2 * transfer_s(2 * cache, ceilings.bundled.copy, ceilings);
+    }
+    return time;
 }
 
 double seconds(const BundledShape& s, const Ceilings& ceilings) {
