@@ -92,6 +92,7 @@ struct Accounting {
 /// V0 has one accounting from 0.6.5 on (the logs of 0.6.4 that print the same lines count the same
 /// increments); V1 by the version that a profile begins with.
 Accounting accounting_of(const std::string& engine, bool divided, const Profiles& profiles) {
+    if (!profiles.forced_engine.empty()) return {profiles.forced_engine, false, ""};
     if (engine.find("vLLM") == std::string::npos || engine.find("paper") != std::string::npos)
         return {"", false, "the engine is no released vLLM"};
     if (engine.find("fork") != std::string::npos || engine.find("metax") != std::string::npos ||
@@ -196,13 +197,13 @@ std::string add_row(ValidateAnswer& answer, const Row& row, const std::string& w
     if (alias == nullptr) return "no model of this shape in the catalogue";
     // Only the memory of the device matters here, and the row often says it.
     const double total = number_of(row, {"total_gpu_memory_gib"});
-    const std::string device = device_of(text_of(row, {"hardware"}));
+    const std::string device = profiles.hardware_or(device_of(text_of(row, {"hardware"})));
     if (device.empty() && total <= 0) return "the row does not say which device or how much memory it has";
     const auto weights = weights_of(text_of(row, {"weight_dtype"}));
     if (!weights) return "weights in a format that the row does not describe";
 
     Hardware hardware = profiles.hardware(device.empty() ? "h100-sxm" : device);
-    if (total > 0) hardware.memory.capacity.value = total * GiB;
+    if (total > 0 && profiles.forced_hardware.empty()) hardware.memory.capacity.value = total * GiB;
     Engine engine = profiles.engine(accounting.profile);
     engine.memory.utilisation.value =
         number_of(row, {"gpu_memory_utilization"}, engine.memory.utilisation.value);

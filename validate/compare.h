@@ -30,6 +30,14 @@ struct Profiles {
     std::string weights, kv;               ///< formats beyond the config's, for files that name none
     std::optional<Deployment> deployment;  ///< for files that name none
     double concurrency = 0;                ///< requests in flight, for files that do not say
+
+    /// The device or engine to predict with: the one that was forced, else the one that a file tells.
+    std::string hardware_or(const std::string& told) const {
+        return forced_hardware.empty() ? told : forced_hardware;
+    }
+    std::string engine_or(const std::string& told) const {
+        return forced_engine.empty() ? told : forced_engine;
+    }
 };
 
 /// Reads measurements (files, or folders searched for them), predicts each and compares. Formats are told by

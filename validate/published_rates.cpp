@@ -122,48 +122,50 @@ Deployment deployment_of(const Row& row) {
 /// Decoding and prefill of one request. Returns why the row cannot be predicted, or "".
 std::string add_single(Reading& to, const Row& row, const std::string& where) {
     const std::string engine = text_of(row, {"engine"});
-    const bool llama = engine.starts_with("llama.cpp");
-    if (!llama && !engine.starts_with("gpt-fast")) return "no model of this engine";
-    const std::string device = device_of(text_of(row, {"hardware"})),
+    const bool llama = engine.starts_with("llama.cpp"), forced = !to.profiles.forced_engine.empty();
+    if (!llama && !forced && !engine.starts_with("gpt-fast")) return "no model of this engine";
+    const std::string device = to.profiles.hardware_or(device_of(text_of(row, {"hardware"}))),
                       name = model_of(text_of(row, {"model"}));
     if (device.empty()) return "no profile of this device";
     if (name.empty()) return "no model of this shape in the catalogue";
     const auto model = stored(to.model(name), text_of(row, {"weight_dtype"}), llama);
     if (!model) return "weights in a format that is not known here";
     const Hardware& hardware = to.hardware(device);
-    const Engine ideal = to.profiles.engine("ideal");
+    const Engine profile = to.profiles.engine(to.profiles.engine_or("ideal"));
     const Deployment deployment = deployment_of(row);
     for (const std::string& fault : deployment_faults(*model, deployment)) return fault;
     const Shard parts = shard(*model, deployment);
     const double input = number_of(row, {"input_tokens"}), output = number_of(row, {"output_tokens"});
     if (text_of(row, {"kind"}) == "prefill") {
         to.add(row, fmt::format("llama.cpp prefill {}", device), where,
-               llama_cpp_prompt(parts, hardware, ideal, input, 0, 0), input, kPromptsNotModelled);
+               llama_cpp_prompt(parts, hardware, profile, input, 0, 0), input, kPromptsNotModelled);
         return "";
     }
     const double context = input + output / 2;
-    if (!llama) {
-        to.add(row, fmt::format("gpt-fast {} tp{}", device, deployment.tp), where,
-               step_time(parts, decode_batch(1, std::max(1.0, context)), hardware, ideal).time, 1, "");
+    if (!llama || forced) {
+        to.add(row, fmt::format("{} {} tp{}", forced ? profile.name : "gpt-fast", device, deployment.tp),
+               where, step_time(parts, decode_batch(1, std::max(1.0, context)), hardware, profile).time, 1,
+               "");
         return "";
     }
     const bool fitted = name == "llama-3-8b" && deployment.pp == 1;
     to.add(row, fmt::format("llama.cpp {} {}", device, fitted ? "fitted rows" : "unseen rows"), where,
-           single_stream_time(llama_cpp_law(), *model, parts, hardware, ideal, context), 1, "");
+           single_stream_time(llama_cpp_law(), *model, parts, hardware, profile, context), 1, "");
     return "";
 }
 
 /// Throughput with every request sent at once: the batch is what memory or the scheduler allows.
 std::string add_throughput(Reading& to, const Row& row, const std::string& where) {
-    if (!text_of(row, {"engine"}).starts_with("TensorRT-LLM")) return "no profile of this engine";
+    const bool known = text_of(row, {"engine"}).starts_with("TensorRT-LLM");
+    if (!known && to.profiles.forced_engine.empty()) return "no profile of this engine";
     if (!row.contains("input_tokens") || !row.contains("output_tokens"))
         return "the row does not say how long its requests are";
-    const std::string device = device_of(text_of(row, {"hardware"})),
+    const std::string device = to.profiles.hardware_or(device_of(text_of(row, {"hardware"}))),
                       name = model_of(text_of(row, {"model"}));
     if (device.empty()) return "no profile of this device";
     if (name.empty()) return "no model of this shape in the catalogue";
     ServingRun run;
-    run.engine = "trtllm";
+    run.engine = to.profiles.engine_or("trtllm");
     run.model = name;
     run.weights = text_of(row, {"weight_dtype"});
     run.kv = text_of(row, {"kv_dtype"});
@@ -174,14 +176,15 @@ std::string add_throughput(Reading& to, const Row& row, const std::string& where
     run.concurrency = 1e6;
     run.deployment = deployment_of(row);
     for (const std::string& fault : deployment_faults(to.model(name), run.deployment)) return fault;
-    Engine engine = to.profiles.engine("trtllm");
+    Engine engine = to.profiles.engine(run.engine);
     const Hardware& hardware = to.hardware(device);
     const Shard parts = shard(served_model(run, to.model(name)), run.deployment);
     const Capacity room = capacity(parts, hardware, engine, run.input + run.output);
     if (room.max_sequences < 1) return "does not fit by the profile's memory, where it did run";
     run.concurrency = std::min(static_cast<double>(room.max_sequences), engine.scheduler.max_sequences.value);
     const ServingTimes t = serving_times(run, to.model(name), hardware, engine);
-    to.add(row, fmt::format("trtllm 0.14 throughput {}", device), where, (1 / t.batch) * t.tpot, 1, "");
+    const std::string group = to.profiles.forced_engine.empty() ? "trtllm 0.14" : engine.name;
+    to.add(row, fmt::format("{} throughput {}", group, device), where, (1 / t.batch) * t.tpot, 1, "");
     return "";
 }
 

@@ -203,11 +203,12 @@ void add_serving(ValidateAnswer& answer, const std::vector<ServingRun>& runs, co
     std::map<std::string, std::vector<std::size_t>> series;
     for (const ServingRun& run : runs) {
         if (models.count(run.model) == 0) models.emplace(run.model, profiles.model(run.model));
-        if (devices.count(run.hardware) == 0) devices.emplace(run.hardware, profiles.hardware(run.hardware));
-        const std::string engine = profiles.forced_engine.empty() ? run.engine : profiles.forced_engine;
+        const std::string hardware = profiles.hardware_or(run.hardware);
+        if (devices.count(hardware) == 0) devices.emplace(hardware, profiles.hardware(hardware));
+        const std::string engine = profiles.engine_or(run.engine);
         if (engines.count(engine) == 0) engines.emplace(engine, profiles.engine(engine));
         const ServingTimes t =
-            serving_times(run, models.at(run.model), devices.at(run.hardware), engines.at(engine));
+            serving_times(run, models.at(run.model), devices.at(hardware), engines.at(engine));
         const std::string where = fmt::format("{}:{}", file, run.line);
         const std::string doubtful = doubt(run, t, seen);
         const auto add = [&](const char* what, const TimeEstimate& predicted, Seconds measured) {

@@ -47,8 +47,8 @@ void add_measured_options(CLI::App& app, MeasuredOptions& o) {
                    "llama-bench); the format is detected");
     app.add_option("--configs", o.configs,
                    "folder of Hugging Face configs, OWNER--NAME/config.json, for models that models/ lacks");
-    app.add_option("--hw", o.hw, "device profile instead of the one that the files name");
-    app.add_option("--engine", o.engine, "engine profile instead of the one that the files name");
+    app.add_option("--hw", o.hw, "device profile instead of those that the files name");
+    app.add_option("--engine", o.engine, "engine profile instead of those that the files name; single kernels have none");
 }
 
 void add_benchmark_options(CLI::App& app, MeasuredOptions& o) {

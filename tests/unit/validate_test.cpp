@@ -128,6 +128,51 @@ TEST_CASE("a kernel row that beats the floor is refused, named, and in no error"
     CHECK(answer.cases[0].predicted.floor <= answer.cases[0].predicted.low);
 }
 
+namespace {
+
+ValidateAnswer compare_text(const std::string& name, const std::string& text, const Profiles& p) {
+    const auto folder = std::filesystem::temp_directory_path() / "headroom-forced-test";
+    std::filesystem::create_directories(folder);
+    const std::string file = (folder / name).string();
+    std::ofstream(file) << text;
+    ValidateAnswer answer = compare({file}, p);
+    std::filesystem::remove_all(folder);
+    return answer;
+}
+
+}  // namespace
+
+TEST_CASE("a device and an engine that were asked for replace those of every kind of file", "[validate]") {
+    const std::string single =
+        R"({"id": "a", "kind": "decode_single_stream", "model": "Meta-Llama-3-8B", "hardware": "RTX 3090 24GB",)"
+        R"( "weight_dtype": "f16", "engine": "llama.cpp", "input_tokens": 0, "output_tokens": 512,)"
+        R"( "value": 40})";
+    const std::string memory =
+        R"({"kind": "kv_capacity", "model": "meta-llama-3-8b", "hardware": "A100 40GB", "engine": "vLLM 0.19.0",)"
+        R"( "weight_dtype": "bf16", "total_gpu_memory_gib": 39.4, "value": 130000, "unit": "tokens"})";
+    const std::string served =
+        "id,backend,backend_version,mode,model_path,system,isl,osl,attention_dp_size,gemm_quant_mode,"
+        "silicon_data_source,silicon_ttft_ms,silicon_tpot_ms\n"
+        "x_tp1_0,vllm,0.18.0,agg,meta-llama/Llama-3.1-8B,h100_sxm,1024,512,1,bfloat16,"
+        "silicon_concurrency=4,60,8\n";
+    const Profiles told = profiles();
+    Profiles hardware = told, engine = told;
+    hardware.forced_hardware = "l4";
+    engine.forced_engine = "sglang";
+    for (const auto& [name, text] : {std::pair{"single.jsonl", single}, {"runs.csv", served}}) {
+        INFO(name);
+        const Seconds as_told = compare_text(name, text, told).cases.at(0).predicted.expected;
+        CHECK(compare_text(name, text, hardware).cases.at(0).predicted.expected > 2 * as_told);
+        CHECK_FALSE(test::near(
+            compare_text(name, text, engine).cases.at(0).predicted.expected.base(), as_told.base(), 0.001));
+    }
+    const auto tokens = [&](const Profiles& p) {
+        return compare_text("memory.jsonl", memory, p).capacities.at(0).predicted;
+    };
+    CHECK(tokens(hardware) < 0.5 * tokens(told));
+    CHECK_FALSE(test::near(tokens(engine), tokens(told), 0.001));
+}
+
 TEST_CASE("start-up memory of vLLM: weights and KV tokens as its logs say", "[outside]") {
     const std::string data = test::outside_data();
     if (data.empty()) {
