@@ -34,6 +34,7 @@ WorkloadEntry entry(const Traffic& traffic, const SummaryOptions& options) {
     if (traffic.workload) {
         e.title = traffic.workload->title;
         e.sources = traffic.workload->sources;
+        e.described = own_rate(traffic);
     }
     e.summary = summarise(traffic, options);
     return e;
@@ -76,7 +77,6 @@ int list(const Options& o, SummaryOptions options) {
         try {
             const Traffic traffic = find_traffic(find_entry(data, "workloads", name));
             entries.push_back(entry(traffic, options));
-            entries.back().summary.rate = own_rate(traffic);  // the first requests may be a quiet hour's
         } catch (const InputError& e) {
             faults.add(e);
         }

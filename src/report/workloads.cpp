@@ -3,6 +3,8 @@
 
 #include "base/units.h"
 
+#include <algorithm>
+
 #include <fmt/core.h>
 
 namespace headroom {
@@ -73,10 +75,15 @@ std::string prefix_text(const PrefixSummary& p) {
     return text + table.to_string();
 }
 
-std::string summary_text(const WorkloadSummary& w) {
+std::string summary_text(const WorkloadSummary& w, Frequency described) {
+    const bool drawn = described > Frequency{};
     std::string text =
-        fmt::format("{} requests in {}: {} requests/s\n\n", whole(static_cast<double>(w.requests)),
-                    format(w.duration), format_number(w.rate.base(), 4));
+        fmt::format("{} requests{} in {}: {} requests/s", whole(static_cast<double>(w.requests)),
+                    drawn ? " drawn" : "", format(w.duration), format_number(w.rate.base(), 4));
+    if (drawn)
+        text += fmt::format(" (described: {}); all below is of the requests drawn",
+                            format_number(described.base(), 4));
+    text += "\n\n";
     Table lengths({"tokens", "mean", "p50", "p90", "p99", "max"});
     lengths.add(lengths_row("input", w.input_tokens));
     lengths.add(lengths_row("output", w.output_tokens));
@@ -102,17 +109,24 @@ Report report_list(const std::vector<WorkloadEntry>& entries) {
     Report r;
     r.json = envelope("workloads");
     r.json["results"] = Json::array();
+    std::int64_t drawn = 0;
     Table table({"name", "requests/s", "input", "output", "prefix hits", "title"});
     for (const WorkloadEntry& e : entries) {
         const WorkloadSummary& w = e.summary;
-        table.add({e.name, format_number(w.rate.base(), 3), whole(w.input_tokens.mean),
+        drawn = std::max(drawn, w.requests);
+        table.add({e.name, format_number(e.described.base(), 3), whole(w.input_tokens.mean),
                    whole(w.output_tokens.mean), w.prefix ? percent(w.prefix->unlimited.token_rate) : "-",
                    e.title});
         Json one{{"name", e.name}, {"title", e.title}};
         put_summary(one, w);
+        one["described_rate_per_s"] = e.described.base();
         r.json["results"].push_back(one);
     }
-    r.text = table.to_string();
+    r.text = table.to_string() +
+             fmt::format(
+                 "requests/s as described; lengths and prefix hits of the first {} requests drawn "
+                 "(show draws all)\n",
+                 whole(static_cast<double>(drawn)));
     return r;
 }
 
@@ -128,7 +142,8 @@ Report report(const WorkloadEntry& e) {
     for (const Source& s : e.sources)
         r.text +=
             fmt::format("source {}: {}{}\n", s.id, s.title, s.where.empty() ? "" : " (" + s.where + ")");
-    r.text += summary_text(e.summary);
+    if (e.described > Frequency{}) r.json["described_rate_per_s"] = e.described.base();
+    r.text += summary_text(e.summary, e.described);
     return r;
 }
 

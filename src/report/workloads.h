@@ -18,6 +18,8 @@ struct WorkloadEntry {
     std::string format;  ///< what it was read as
     std::vector<Source> sources;
     WorkloadSummary summary;
+    /// The rate that a description gives; what is drawn from it differs. 0 for a trace.
+    Frequency described;
 };
 
 Report report_list(const std::vector<WorkloadEntry>& entries);
