@@ -2,6 +2,7 @@
 #include "answers/compare.h"
 
 #include "answers/predict.h"
+#include "answers/slower_kernels.h"
 #include "memory/ledger.h"
 
 #include <algorithm>
@@ -27,8 +28,9 @@ CompareRow compare_row(std::string name, Question question, std::string note, st
     row.ridge = linear_peak(q.model, q.hardware).rate / q.hardware.memory.bandwidth.value;
     row.batch_to_saturate = row.ridge.base() / std::max(1e-9, weight_intensity(q.model));
     if (row.batch > 0) {
-        row.decode = step_time(part, decode_batch(static_cast<double>(row.batch) / q.deployment.dp, length),
-                               q.hardware, q.engine);
+        const Batch step = decode_batch(static_cast<double>(row.batch) / q.deployment.dp, length);
+        row.decode = step_time(part, step, q.hardware, q.engine);
+        row.slower_kernels = slower_kernels(q, part, step);
     }
     return row;
 }

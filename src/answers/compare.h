@@ -21,8 +21,9 @@ struct CompareRow {
     BytesPerToken kv_per_token;  ///< growth, of one GPU
     Bytes kv_per_sequence;       ///< at the context, of one GPU
     std::int64_t max_sequences = 0;
-    std::int64_t batch = 0;  ///< that the step is timed at: the one asked for, or the largest that fits
-    StepTime decode;         ///< meaningless where nothing fits
+    std::int64_t batch = 0;      ///< that the step is timed at: the one asked for, or the largest that fits
+    StepTime decode;             ///< meaningless where nothing fits
+    std::string slower_kernels;  ///< of that step (answers/slower_kernels.h)
     Intensity ridge;
     double batch_to_saturate = 0;  ///< where the linear layers' intensity reaches the ridge
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "answers/predict.h"
 
+#include "answers/slower_kernels.h"
 #include "memory/ledger.h"
 #include "ops/routing.h"
 #include "ops/speculation.h"
@@ -14,10 +15,12 @@ namespace {
 void accumulate(StepTime& to, const StepTime& from) {
     to.time += from.time;
     to.shares += from.shares;
+    to.floor_shares += from.floor_shares;
     to.work += from.work;
     to.peak = from.peak;
     to.slowest_stage += from.slowest_stage;
     to.bound = largest(to.shares);
+    to.floor_bound = largest(to.floor_shares);
 }
 
 std::int64_t chunks_of(double prompt, const Engine& engine) {
@@ -119,6 +122,10 @@ PredictAnswer predict(const Question& q, const std::vector<std::int64_t>& batche
             }
         }
     }
+    const double rank =
+        static_cast<double>(*std::max_element(batches.begin(), batches.end())) / q.deployment.dp;
+    const auto longest = static_cast<double>(*std::max_element(contexts.begin(), contexts.end()));
+    answer.slower_kernels = slower_kernels(q, part, decode_batch(rank, longest));
     return answer;
 }
 

@@ -35,6 +35,7 @@ struct PredictAnswer {
     Intensity ridge;
     Peak peak;
     std::vector<Prediction> results;
+    std::string slower_kernels;  ///< of the largest batch at the longest context (answers/slower_kernels.h)
 };
 
 /// Every combination of the lists, in their order. Does not refuse a batch that does not fit: it says how

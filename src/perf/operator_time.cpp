@@ -179,6 +179,10 @@ Bound largest(const TimeShares& s) {
     return most == s.network ? Bound::network : Bound::overhead;
 }
 
+Bound floor_bound(const OperatorTime& t) {
+    return largest({t.memory_floor, t.compute_floor, t.network_floor, Seconds()});
+}
+
 ElementType compute_type(const Operator& op) {
     if (const auto* m = std::get_if<Matmul>(&op.shape)) {
         const ElementType type = compute_type(m->weights);

@@ -66,12 +66,14 @@ Bound largest(const TimeShares& shares);
 /// One operator on one GPU, once.
 struct OperatorTime {
     TimeEstimate time;
-    TimeShares shares;  ///< of `time.expected`
-    Bound bound = Bound::memory;
-    Seconds memory_floor;   ///< compulsory bytes over the datasheet's bandwidth
-    Seconds compute_floor;  ///< FLOPs over the dense peak of the type it is computed in
+    TimeShares shares;            ///< of `time.expected`
+    Bound bound = Bound::memory;  ///< the largest of the shares: of the expected time, not of the floor
+    Seconds memory_floor;         ///< compulsory bytes over the datasheet's bandwidth
+    Seconds compute_floor;        ///< FLOPs over the dense peak of the type it is computed in
     Seconds network_floor;
 };
+/// What the floor's largest part is.
+Bound floor_bound(const OperatorTime& time);
 
 /// How an engine runs operators, as far as their times depend on it.
 struct KernelChoices {

@@ -60,7 +60,11 @@ StepTime routed_step_time(const Shard& shard, const Batch& asked, const Hardware
             by_type[compute_type(op)] += op.count * work(op).flop;
         }
         // Stages follow each other; within one, memory, compute and links may work at the same time.
-        floor_sum += max(max(memory, compute), network);
+        const Seconds floor = max(max(memory, compute), network);
+        floor_sum += floor;
+        (floor == memory    ? step.floor_shares.memory
+         : floor == compute ? step.floor_shares.compute
+                            : step.floor_shares.network) += floor;
         step.slowest_stage =
             max(step.slowest_stage, with_host(stage, host, engine.time, &Interval::expected));
     }
@@ -72,6 +76,7 @@ StepTime routed_step_time(const Shard& shard, const Batch& asked, const Hardware
     step.time.low = max(step.time.low, step.time.floor);
     step.shares.overhead += step.time.expected - device;
     step.bound = largest(step.shares);
+    step.floor_bound = largest(step.floor_shares);
     Flops most;
     for (const auto& [type, flops] : by_type) {
         if (flops <= most) continue;

@@ -11,11 +11,13 @@ namespace headroom {
 
 /// One step of one replica (of one data-parallel rank), all pipeline stages passed through once.
 struct StepTime {
-    TimeEstimate time;  ///< the floor takes totals: operators may overlap
-    TimeShares shares;  ///< of `time.expected`
-    Bound bound = Bound::memory;
-    Work work;      ///< of one GPU, summed over the stages
-    FlopRate peak;  ///< dense peak of the type that most operations are computed in
+    TimeEstimate time;                  ///< the floor takes totals: operators may overlap
+    TimeShares shares;                  ///< of `time.expected`
+    TimeShares floor_shares;            ///< of `time.floor`: in each stage its largest term is all of it
+    Bound bound = Bound::memory;        ///< the largest of `shares`
+    Bound floor_bound = Bound::memory;  ///< the largest of `floor_shares`
+    Work work;                          ///< of one GPU, summed over the stages
+    FlopRate peak;                      ///< dense peak of the type that most operations are computed in
     Seconds
         slowest_stage;  ///< expected time of the slowest stage: with many batches in flight, one leaves each
     Interval tokens{1, 1, 1, ""};  ///< that a decoding sequence gains: more than one where it speculates

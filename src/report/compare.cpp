@@ -26,6 +26,7 @@ std::string text_of(const CompareAnswer& a) {
         a.batch > 0 ? fmt::format("batch {}", a.batch) : std::string("the largest batch that fits"));
     Table table({a.axis, "parameters", "weights/GPU", "KV/token", "fits", "", "batch", "step", "tokens/s", "",
                  "FLOP/B", "ridge", "saturates at", "binds"});
+    bool any = false;
     for (const CompareRow& r : a.rows) {
         const bool timed = r.batch > 0;
         table.add(
@@ -36,9 +37,13 @@ std::string text_of(const CompareAnswer& a) {
              timed ? format_number(tokens_per_s(r), 4) : "-", ratio(tokens_per_s(r), tokens_per_s(first)),
              timed ? format_number((r.decode.work.flop / compulsory_bytes(r.decode.work)).base(), 3) : "-",
              format_number(r.ridge.base(), 3), format_number(r.batch_to_saturate, 3),
-             timed ? to_string(r.decode.bound) : "does not fit"});
+             timed ? bound_text(r.decode.bound, r.decode.floor_bound) : "does not fit"});
+        any = any || (timed && differs(r.decode.bound, r.decode.floor_bound));
     }
-    text += table.to_string();
+    text += table.to_string() + bound_note(any);
+    for (const CompareRow& r : a.rows) {
+        if (!r.slower_kernels.empty()) text += fmt::format("note: {}: {}\n", r.name, r.slower_kernels);
+    }
     bool noted = false;
     for (const CompareRow& r : a.rows) {
         if (r.note.empty()) continue;
@@ -71,6 +76,8 @@ Report report(const CompareAnswer& a) {
         j["decode_expected_s"] = row.decode.time.expected.in(second);
         j["decode_floor_s"] = row.decode.time.floor.in(second);
         j["bound"] = row.batch > 0 ? to_string(row.decode.bound) : "does not fit";
+        if (row.batch > 0) j["floor_bound"] = to_string(row.decode.floor_bound);
+        if (!row.slower_kernels.empty()) j["note"] = row.slower_kernels;
         j["ridge_flop_per_byte"] = row.ridge.base();
         j["batch_to_saturate"] = row.batch_to_saturate;
         if (tokens_per_s(first) > 0) j["tokens_per_s_ratio"] = tokens_per_s(row) / tokens_per_s(first);

@@ -3,6 +3,7 @@
 
 #include "base/units.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -34,6 +35,7 @@ Json decode_json(const Prediction& p) {
     j["weight_intensity_flop_per_byte"] = p.weight_intensity;
     j["fraction_of_peak"] = fraction_of_peak(p.decode);
     j["bound"] = to_string(p.decode.bound);
+    j["floor_bound"] = to_string(p.decode.floor_bound);
     if (p.experts.held > 0)
         j["experts"] = {
             {"touched", p.experts.touched}, {"uniform", p.experts.uniform}, {"held", p.experts.held}};
@@ -52,6 +54,7 @@ Json prefill_json(const Prediction& p) {
     j["hbm_bytes"] = hbm_bytes(p.prefill.work).in(byte);
     j["fraction_of_peak"] = fraction_of_peak(p.prefill);
     j["bound"] = to_string(p.prefill.bound);
+    j["floor_bound"] = to_string(p.prefill.floor_bound);
     j["chunks"] = p.prefill_chunks;
     return j;
 }
@@ -68,7 +71,7 @@ std::vector<std::string> decode_line(const Prediction& p) {
             format_number(token_rate(p).expected, 4),
             format_number(intensity.base(), 3),
             percent(fraction_of_peak(p.decode)),
-            to_string(p.decode.bound),
+            bound_text(p.decode.bound, p.decode.floor_bound),
             fits ? "yes" : fmt::format("no, {}", p.batch_that_fits)};
 }
 
@@ -80,7 +83,7 @@ std::vector<std::string> prefill_line(const Prediction& p) {
             format(t.low, 3) + " .. " + format(t.high, 3),
             format_number(static_cast<double>(p.prompt) / t.expected.in(second), 4),
             percent(fraction_of_peak(p.prefill)),
-            to_string(p.prefill.bound)};
+            bound_text(p.prefill.bound, p.prefill.floor_bound)};
 }
 
 // What speculation gains a step, and how far that moves the rates; "" without it.
@@ -90,11 +93,14 @@ std::string speculation_text(const PredictAnswer& a) {
     std::string text = fmt::format(
         "a step gains {} tokens per sequence ({} .. {})\n", format_number(first.decode.tokens.expected, 3),
         format_number(first.decode.tokens.low, 3), format_number(first.decode.tokens.high, 3));
-    for (const Prediction& p : a.results)
+    std::set<std::pair<std::int64_t, std::int64_t>> told;
+    for (const Prediction& p : a.results) {
+        if (!told.emplace(p.batch, p.context).second) continue;
         text += fmt::format("  batch {}, context {}: {} .. {} tokens/s\n",
                             format_count(static_cast<double>(p.batch)),
                             format_count(static_cast<double>(p.context)), format_number(token_rate(p).low, 4),
                             format_number(token_rate(p).high, 4));
+    }
     return text;
 }
 
@@ -125,8 +131,15 @@ std::string text_of(const PredictAnswer& a) {
     if (first.beside > 0)
         text += fmt::format("{} tokens of a prompt run in the same step\n",
                             format_count(static_cast<double>(first.beside)));
-    text += speculation_text(a);
-    if (first.prompt > 0) text += "\nprefill, one prompt\n" + prefill.to_string();
+    const auto any = [&](StepTime Prediction::*step) {
+        return std::any_of(a.results.begin(), a.results.end(), [&](const Prediction& p) {
+            return differs((p.*step).bound, (p.*step).floor_bound);
+        });
+    };
+    text += bound_note(any(&Prediction::decode)) + speculation_text(a);
+    if (!a.slower_kernels.empty()) text += "note: " + a.slower_kernels + "\n";
+    if (first.prompt > 0)
+        text += "\nprefill, one prompt\n" + prefill.to_string() + bound_note(any(&Prediction::prefill));
     return text;
 }
 
@@ -146,6 +159,7 @@ Report report(const PredictAnswer& a) {
         row["prefill"] = prefill_json(p);
         r.json["results"].push_back(std::move(row));
     }
+    if (!a.slower_kernels.empty()) r.json["notes"] = Json::array({a.slower_kernels});
     r.text = text_of(a);
     return r;
 }

@@ -143,6 +143,18 @@ std::string heading(const Question& q) {
     return text;
 }
 
+bool differs(Bound expected, Bound floor) { return expected != Bound::overhead && expected != floor; }
+
+std::string bound_text(Bound expected, Bound floor) {
+    return to_string(expected) + (differs(expected, floor) ? " (floor: " + to_string(floor) + ")" : "");
+}
+
+std::string bound_note(bool any_differs) {
+    return any_differs ? "binds: what most of the expected time goes to; in brackets what binds the floor, "
+                         "where that is another\n"
+                       : "";
+}
+
 std::string percent(double fraction, int significant) {
     return format_number(100 * fraction, significant) + " %";
 }

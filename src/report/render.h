@@ -49,6 +49,14 @@ class Table {
 /// "llama-3-8b on 1 x h100-sxm, weights bf16, KV bf16, engine vllm".
 std::string heading(const Question& question);
 
+/// What a time binds on: "compute", or "compute (floor: memory)" where the floor is bound by another
+/// resource.
+std::string bound_text(Bound expected, Bound floor);
+/// What such a cell means, as a line below its table; "" where there is none.
+std::string bound_note(bool any_differs);
+/// Whether `bound_text` names both.
+bool differs(Bound expected, Bound floor);
+
 /// "0.34 %".
 std::string percent(double fraction, int significant = 3);
 

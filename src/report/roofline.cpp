@@ -63,7 +63,7 @@ std::string text_of(const RooflineAnswer& a) {
                    format_quantity(r.work.flop.base(), {.flop = 1}, 3), format(hbm_bytes(r.work), 3),
                    format_number(intensity(r), 3), format(r.time.time.floor, 3),
                    format(r.time.time.expected, 3), percent(r.time.time.expected / a.step.time.expected),
-                   to_string(r.time.bound)});
+                   bound_text(r.time.bound, floor_bound(r.time))});
         ++letter;
     }
     const Seconds operators = [&] {
@@ -76,8 +76,12 @@ std::string text_of(const RooflineAnswer& a) {
     table.add({"", "step", "", format(a.step.work.flop, 3), format(hbm_bytes(a.step.work), 3),
                format_number((a.step.work.flop / compulsory_bytes(a.step.work)).base(), 3),
                format(a.step.time.floor, 3), format(a.step.time.expected, 3), "100 %",
-               to_string(a.step.bound)});
-    return text + table.to_string() + "\n" + chart(a);
+               bound_text(a.step.bound, a.step.floor_bound)});
+    const bool any = differs(a.step.bound, a.step.floor_bound) ||
+                     std::any_of(a.rows.begin(), a.rows.end(), [](const RooflineRow& r) {
+                         return differs(r.time.bound, floor_bound(r.time));
+                     });
+    return text + table.to_string() + bound_note(any) + "\n" + chart(a);
 }
 
 }  // namespace
@@ -99,12 +103,14 @@ Report report(const RooflineAnswer& a) {
         j["intensity_flop_per_byte"] = intensity(row);
         put_times(j, row.time.time);
         j["bound"] = to_string(row.time.bound);
+        j["floor_bound"] = to_string(floor_bound(row.time));
         j["compute"] = to_string(row.compute);
         r.json["operators"].push_back(std::move(j));
     }
     Json step = {{"flop", a.step.work.flop.in(flop)}, {"hbm_bytes", hbm_bytes(a.step.work).in(byte)}};
     put_times(step, a.step.time);
     step["bound"] = to_string(a.step.bound);
+    step["floor_bound"] = to_string(a.step.floor_bound);
     r.json["step"] = std::move(step);
     r.rows = "operators";
     r.text = text_of(a);

@@ -209,6 +209,9 @@ class Loop {
         sum.work += b * y.work;
         sum.slowest_stage = a * x.slowest_stage + b * y.slowest_stage;
         sum.bound = largest(sum.shares);
+        sum.floor_shares = a * x.floor_shares;
+        sum.floor_shares += b * y.floor_shares;
+        sum.floor_bound = largest(sum.floor_shares);
         return sum;
     }
 
