@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "answers/kv.h"
 
+#include "answers/slower_kernels.h"
 #include "base/units.h"
 #include "perf/step_time.h"
 
@@ -39,6 +40,8 @@ ReplayCosts costs_of(const Question& q, const Shard& part, bool paged) {
     return costs;
 }
 
+constexpr double kNearLimit = 0.98;  // mean sequences over the limit, from where the limit is what binds
+
 struct Setting {
     const Question& question;
     const KvRequest& request;
@@ -53,7 +56,7 @@ ReplayOptions options_for(const Setting& s, Policy policy, std::int64_t block) {
     o.block = block;
     o.region = s.answer.region_tokens;
     o.max_length = s.request.max_length;
-    o.max_sequences = s.request.max_sequences;
+    o.max_sequences = s.answer.max_sequences;
     if (policy == Policy::grouped || policy == Policy::grouped_keep) {
         o.layout = page_layout(s.kv, block);
         const double bytes = static_cast<double>(s.answer.region_tokens) * s.answer.bytes_per_token.base();
@@ -70,7 +73,8 @@ KvRow row(const Setting& s, Policy policy, std::int64_t block) {
     const ReplayOptions options = options_for(s, policy, block);
     KvRow row;
     row.replayed = replay(s.request.open(), options);
-    row.estimate = estimate_waste(policy, options.region, block, options.max_length, s.answer.held);
+    row.estimate = estimate_waste(policy, options.region, block, options.max_length, s.answer.held,
+                                  options.max_sequences);
     row.explanation = explain(row.estimate, row.replayed);
     const auto length = static_cast<std::int64_t>(std::llround(s.answer.held.final));
     row.fits = length > 0 ? sequences_that_fit(options, std::max<std::int64_t>(1, length - 1), 1) : 0;
@@ -97,10 +101,11 @@ void add_notes(const Setting& s, KvAnswer& answer) {
                 fmt::format("{}: nothing ever waited for memory; the averages are over all of the time",
                             to_string(p.policy)));
         }
-        const double limit = s.question.engine.scheduler.max_sequences.value;
-        if (s.request.max_sequences == 0 && limit > 0 && p.mean_sequences > limit) {
-            answer.notes.push_back(fmt::format("{}: the engine's own limit of {} sequences would bind first",
-                                               to_string(p.policy), format_count(limit)));
+        const auto limit = static_cast<double>(answer.max_sequences);
+        if (limit > 0 && p.mean_sequences > kNearLimit * limit) {
+            answer.notes.push_back(fmt::format("{}: the limit of {} sequences{} binds, not memory",
+                                               to_string(p.policy), format_count(limit),
+                                               s.request.max_sequences == 0 ? " of the engine" : ""));
         }
     }
 }
@@ -116,6 +121,9 @@ KvAnswer kv_waste(const Question& question, const KvRequest& request) {
     answer.bytes_per_token = full_growth(room.kv);
     answer.region_tokens = request.region_tokens;
     if (answer.region_tokens == 0) answer.region_tokens = region_tokens(room.kv, room.ledger.kv);
+    answer.max_sequences = request.max_sequences > 0
+                               ? request.max_sequences
+                               : std::llround(question.engine.scheduler.max_sequences.value);
     answer.held = held_tokens(request.open(), request.max_length);
     if (answer.region_tokens <= 0 || answer.held.requests == 0) return answer;
     const Setting setting{question, request, part, room.kv, answer};
@@ -138,6 +146,15 @@ KvAnswer kv_waste(const Question& question, const KvRequest& request) {
             "(--policy grouped does not)");
     }
     add_notes(setting, answer);
+    const auto fullest = std::max_element(
+        answer.rows.begin(), answer.rows.end(),
+        [](const KvRow& a, const KvRow& b) { return a.replayed.mean_sequences < b.replayed.mean_sequences; });
+    const double sequences = fullest->replayed.mean_sequences;
+    if (sequences > 0) {
+        const Batch step = mixed_decode_batch(sequences, fullest->replayed.mean_live_tokens / sequences);
+        const std::string slower = slower_kernels(question, part, step);
+        if (!slower.empty()) answer.notes.push_back(slower);
+    }
     return answer;
 }
 

@@ -17,7 +17,7 @@ struct KvRequest {
     std::vector<Policy> policies;
     std::vector<std::int64_t> blocks{16};  ///< tokens; the paged policies run at each
     std::int64_t max_length = 8192;        ///< of prompt and output
-    std::int64_t max_sequences = 0;        ///< 0: memory alone limits
+    std::int64_t max_sequences = 0;        ///< 0: the engine's limit, and none where it has none
     std::int64_t region_tokens = 0;        ///< 0: what the deployment leaves for KV
     std::function<void(Policy policy, std::int64_t block, std::int64_t requests)> progress;
 };
@@ -34,6 +34,7 @@ struct KvAnswer {
     Ledger ledger;                  ///< of the stage that binds
     BytesPerToken bytes_per_token;  ///< one GPU, every layer kept for every token
     std::int64_t region_tokens = 0;
+    std::int64_t max_sequences = 0;  ///< that run at once, as asked or as the engine says; 0: no limit
     HeldTokens held;
     std::vector<KvRow> rows;
     std::int64_t best_block = 0;  ///< of the first paged policy, when several blocks were asked for; else 0

@@ -73,7 +73,7 @@ HeldTokens held_tokens(const RequestSource& source, std::int64_t max_length) {
 }
 
 WasteEstimate estimate_waste(Policy policy, std::int64_t region, std::int64_t block, std::int64_t max_length,
-                             const HeldTokens& held) {
+                             const HeldTokens& held, std::int64_t max_sequences) {
     WasteEstimate e;
     const double each = held_by(policy, static_cast<double>(block), static_cast<double>(max_length), held);
     if (each <= 0) return e;
@@ -81,6 +81,7 @@ WasteEstimate estimate_waste(Policy policy, std::int64_t region, std::int64_t bl
     // Whole pieces where all are of one size; elsewhere the mix fills the remainder.
     const bool equal = policy == Policy::reserve || policy == Policy::buddy_max;
     e.sequences = equal ? std::floor(room / each) : room / each;
+    if (max_sequences > 0) e.sequences = std::min(e.sequences, static_cast<double>(max_sequences));
     const double share = e.sequences / room;
     e.utilisation = share * held.live;
     if (is_paged(policy)) {

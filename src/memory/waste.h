@@ -31,8 +31,9 @@ struct WasteEstimate {
 
 /// Paged: half a block less half a token is empty per sequence; contiguous: mean of live over held. Sharing
 /// and grouped pages have no such formula: the former is estimated as paged, the latter gives zeros.
+/// `max_sequences` run at most; 0: as many as memory holds.
 WasteEstimate estimate_waste(Policy policy, std::int64_t region, std::int64_t block, std::int64_t max_length,
-                             const HeldTokens& held);
+                             const HeldTokens& held, std::int64_t max_sequences = 0);
 
 /// Why the replay differs from the estimate, in words with numbers.
 std::string explain(const WasteEstimate& estimate, const ReplayResult& replayed);

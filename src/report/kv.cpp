@@ -67,9 +67,8 @@ std::string text_of(const KvAnswer& a, const KvRequest& request, const std::vect
                         format_binary(Bytes(a.bytes_per_token.base())),
                         format_count(static_cast<double>(request.max_length)));
     if (a.rows.empty()) {
-        return text + fmt::format("nothing is left for KV: {}\n",
-                                  a.held.requests == 0 ? "no request is shorter than the maximum"
-                                                       : "see `headroom limits`");
+        return text + (a.held.requests == 0 ? "no prompt is shorter than the maximum length (--max-len)\n"
+                                            : "nothing is left for KV: see `headroom limits`\n");
     }
     text += fmt::format("a sequence holds {} tokens on average while it runs, {} at its end\n\n",
                         format_count(std::round(a.held.live)), format_count(std::round(a.held.final)));
@@ -107,7 +106,7 @@ Report report(const KvAnswer& a, const KvRequest& request, const std::vector<std
     Json& inputs = r.json["inputs"];
     inputs["block_tokens"] = request.blocks;
     inputs["max_length_tokens"] = request.max_length;
-    inputs["max_sequences"] = request.max_sequences;
+    inputs["max_sequences"] = a.max_sequences;
     r.json["region_tokens"] = a.region_tokens;
     r.json["bytes_per_token"] = a.bytes_per_token.base();
     r.json["kv_bytes"] = a.ledger.kv.in(byte);
