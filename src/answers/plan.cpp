@@ -28,6 +28,16 @@ std::optional<BusyStretch> peak_of(const PlanQuestion& q, const Load& load, cons
     return peak;
 }
 
+void count_beyond_context(PlanAnswer& a) {
+    const std::int64_t limit = a.asked.question.model.max_context;
+    if (!a.asked.requests || limit <= 0) return;
+    Request r;
+    for (const RequestSource next = a.asked.requests(); next(r);) {
+        ++a.requests;
+        a.beyond_context += r.input_tokens + r.output_tokens > limit ? 1 : 0;
+    }
+}
+
 }  // namespace
 
 Load load_of(const WorkloadSummary& w, double percentile) {
@@ -48,6 +58,7 @@ Load load_of(const WorkloadSummary& w, double percentile) {
 PlanAnswer plan(const PlanQuestion& q) {
     PlanAnswer answer;
     answer.asked = q;
+    count_beyond_context(answer);
     for (const Frequency& rate : q.rates) {
         PlanInputs in;
         in.variants = q.variants;
@@ -61,7 +72,7 @@ PlanAnswer plan(const PlanQuestion& q) {
         in.link = q.link;
         in.progress = q.progress;
         if (q.workload.rate > Frequency{}) {
-            in.requests = q.requests;
+            if (q.verify) in.requests = q.requests;
             in.scale = rate / q.workload.rate;
         }
         in.load.rate = rate;

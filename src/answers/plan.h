@@ -23,7 +23,8 @@ struct PlanQuestion {
     std::vector<std::int64_t> budgets;    ///< tokens of a step; empty: the sensible ones
     bool together = true, pools = false;
     std::optional<Bandwidth> link;
-    std::function<RequestSource()> requests;  ///< empty: no verification
+    std::function<RequestSource()> requests;  ///< from the start; empty: not known one by one
+    bool verify = true;                       ///< simulate the best candidates, where requests are known
     std::function<void(std::size_t, std::size_t)> progress;
 };
 
@@ -40,6 +41,8 @@ struct PlanAnswer {
     Plan plan;
     std::vector<std::pair<Load, Plan>> growth;  ///< at the further rates
     std::optional<BusyStretch> peak;
+    std::int64_t requests = 0;        ///< that were looked at one by one
+    std::int64_t beyond_context = 0;  ///< of them longer than the model takes: engines refuse those
 };
 
 PlanAnswer plan(const PlanQuestion& question);

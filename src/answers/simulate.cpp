@@ -57,7 +57,9 @@ SimulateAnswer simulate(const SimulateQuestion& s, const std::function<RequestSo
         if (a.fault.empty()) a.fault = fault_of(q, pool);
     }
     if (!a.fault.empty()) return a;
-    a.result = simulate(a.system, open(), s.playback, observers);
+    Playback playback = s.playback;
+    playback.context = q.model.max_context;
+    a.result = simulate(a.system, open(), playback, observers);
     if (!s.prefill) return a;
     a.together_replicas = static_cast<int>(a.gpus / gpus(q.deployment));
     if (a.together_replicas < 1) return a;

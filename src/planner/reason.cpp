@@ -93,9 +93,11 @@ std::string carried_text(const Plan& p, const PlanInputs& in, const Objectives& 
 }  // namespace
 
 std::string reason_of(const Plan& p, const PlanInputs& in, const Objectives& o) {
-    if (p.candidates.empty())
-        return in.pools && !in.together ? "no pair of pools meets the objectives, each in its role"
-                                        : "no deployment of this model is possible on this device";
+    if (p.candidates.empty()) {
+        if (!in.pools || in.together) return "no deployment of this model is possible on this device";
+        return "no pair of pools meets the objectives, each in its role" +
+               (p.nearest ? relaxed_text(*p.nearest, o) : change_that_fits(in));
+    }
     if (std::none_of(p.candidates.begin(), p.candidates.end(), [](const Candidate& c) { return c.fits; }))
         return nothing_fits(p, in);
     const Candidate& first = p.candidates.front();

@@ -120,20 +120,41 @@ void verify_best(Plan& p, const PlanInputs& in, const Objectives& o) {
         kSimulations);
 }
 
-// The least factor by which all objectives have to give way for some candidate, with as many replicas as are
-// allowed; and which objective that is.
-std::optional<Nearest> nearest(const PlanInputs& in, const Objectives& o) {
+// Every candidate on a thousandth of the load and without objectives: the latencies that nothing waits for.
+std::vector<Candidate> idle_candidates(const PlanInputs& in, const Objectives& o) {
     Objectives none = o;
     none.ttft = none.itl = none.tpot = none.e2e = std::nullopt;
     PlanInputs idle = in;
     idle.load.rate = 1e-3 * in.load.rate;
-    idle.requests = {};
-    idle.pools = false;
+    const auto run = [&](PoolRole role) {
+        std::vector<Candidate> found;
+        for (const Point& p : points(in)) found.push_back(evaluate(idle, none, p, role, kAnyNumber));
+        return found;
+    };
+    std::vector<Candidate> all;
+    if (in.together) all = run(PoolRole::both);
+    if (!in.pools) return all;
+    const std::vector<Candidate> prefill = run(PoolRole::prefill), decode = run(PoolRole::decode);
+    std::int64_t unused = 0;
+    for (const Candidate& p : prefill) {
+        for (const Candidate& d : decode) {
+            // One by one: of a list only those with the fewest GPUs come back.
+            for (Candidate& c : pair_pools(idle, none, {p}, {d}, unused)) {
+                if (c.meets) all.push_back(std::move(c));
+            }
+        }
+    }
+    return all;
+}
+
+// The least factor by which all objectives have to give way for some candidate, with as many replicas as are
+// allowed; and which objective that is.
+std::optional<Nearest> nearest(const PlanInputs& in, const Objectives& o) {
     double least = std::numeric_limits<double>::infinity();
     Nearest found;
-    for (const Point& p : points(in)) {
-        const Candidate c = evaluate(idle, none, p, PoolRole::both, kAnyNumber);
-        if (!c.fits || gpus(p.deployment) > o.max_gpus) continue;
+    for (const Candidate& c : idle_candidates(in, o)) {
+        const int needed = gpus(c.decode.deployment) + (c.prefill ? gpus(c.prefill->deployment) : 0);
+        if (!c.fits || needed > o.max_gpus) continue;
         Nearest worst;
         double most = 0;
         const auto look = [&](const char* what, const std::optional<Seconds>& wanted, Seconds value) {

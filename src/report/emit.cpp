@@ -166,10 +166,13 @@ std::string checkpoint_of(const PlanAnswer& a) {
 
 }  // namespace
 
-bool may_exceed_context(const PlanAnswer& a, const Candidate& c) {
-    const double longest = a.asked.workload.input_tokens.max + a.asked.workload.output_tokens.max;
-    const auto limit = static_cast<double>(a.asked.variants[c.variant].model.max_context);
-    return limit > 0 && longest > limit;
+std::string beyond_context_text(const PlanAnswer& a) {
+    if (a.beyond_context == 0) return "";
+    return fmt::format(
+        "{} of {} requests have more than {} tokens, the model's limit, and are refused; the plan counts "
+        "them",
+        format_count(static_cast<double>(a.beyond_context)), format_count(static_cast<double>(a.requests)),
+        format_count(static_cast<double>(a.asked.question.model.max_context)));
 }
 
 namespace {
@@ -180,10 +183,7 @@ std::string conditions(const PlanAnswer& a, const Candidate& c) {
     std::string text;
     if (variant.quantized && variant.weights.rfind("fp8", 0) != 0)
         text += fmt::format("# the checkpoint must be one with {} weights\n", variant.weights);
-    if (may_exceed_context(a, c))
-        text += fmt::format(
-            "# requests of more than {} tokens, the model's limit, are refused; the plan counts them\n",
-            format_count(static_cast<double>(variant.model.max_context)));
+    if (a.beyond_context > 0) text += "# " + beyond_context_text(a) + "\n";
     return text;
 }
 

@@ -17,7 +17,7 @@ std::vector<std::string> emit_targets();
 /// parallelism as it is modelled here: cp must be 1.
 std::string emit_commands(const PlanAnswer& answer, const std::string& target);
 
-/// Whether some request may be longer than the model takes: the longest prompt with the longest output.
-bool may_exceed_context(const PlanAnswer& answer, const Candidate& candidate);
+/// That some requests are longer than the model takes, in words; "" where none is.
+std::string beyond_context_text(const PlanAnswer& answer);
 
 }  // namespace headroom

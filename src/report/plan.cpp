@@ -170,6 +170,8 @@ Report report(const PlanAnswer& a, const std::string& emit) {
                         {"pairs", a.plan.counts.pairs},
                         {"simulated", a.plan.counts.simulated}};
     if (!a.plan.note.empty()) r.json["note"] = a.plan.note;
+    r.json["requests"] = a.requests;
+    r.json["beyond_context"] = a.beyond_context;
     if (a.plan.best) {
         const Candidate& best = a.plan.candidates[*a.plan.best];
         r.json["saturation_margin"] = best.utilisation > 0 ? 1 / best.utilisation - 1 : 0;

@@ -110,10 +110,7 @@ std::string best_text(const PlanAnswer& a, const Candidate& c) {
                             format_count(static_cast<double>(c.decode.budget)),
                             format_count(static_cast<double>(own_budget(a))));
     if (!a.plan.note.empty()) text += "  note: " + a.plan.note + "\n";
-    if (may_exceed_context(a, c))
-        text += fmt::format(
-            "  note: requests of more than {} tokens, the model's limit, are refused; the plan counts them\n",
-            format_count(static_cast<double>(a.asked.variants[c.variant].model.max_context)));
+    if (a.beyond_context > 0) text += "  note: " + beyond_context_text(a) + "\n";
     if (a.peak)
         text += fmt::format("  the busiest {} bring {} requests/s: {} at the same margin\n",
                             format(a.peak->window, 3), format_number(a.peak->rate.base(), 4),

@@ -56,13 +56,10 @@ const char* name_of(Preemption p) { return p == Preemption::recompute ? "recompu
 const PoolResult& decoding_pool(const SimulationResult& r) { return r.pools.back(); }
 
 Json result_json(const SimulationResult& r) {
-    Json j = {{"requests", r.requests},
-              {"completed", r.completed},
-              {"refused", r.refused},
-              {"tokens_in", r.tokens_in},
-              {"tokens_out", r.tokens_out},
-              {"duration_s", r.duration},
-              {"throughput_tokens_per_s", throughput(r)}};
+    Json j = {{"requests", r.requests},   {"completed", r.completed},
+              {"refused", r.refused},     {"beyond_context", r.beyond_context},
+              {"tokens_in", r.tokens_in}, {"tokens_out", r.tokens_out},
+              {"duration_s", r.duration}, {"throughput_tokens_per_s", throughput(r)}};
     // An overloaded system has no latency: it grows for as long as one watches.
     const auto latency = [&](const Distribution& d) {
         return r.saturated ? Json(nullptr) : distribution_json(d);
@@ -143,6 +140,19 @@ std::string together_text(const SimulateAnswer& a) {
                               gap ? "ITL" : "TTFT", gap ? "TTFT" : "ITL");
 }
 
+// Engines refuse what is longer than the model takes; here only --max-len does.
+std::string beyond_text(const SimulateAnswer& a) {
+    const std::int64_t limit = a.asked.question.model.max_context;
+    const bool refused = a.asked.policy.max_tokens > 0 && a.asked.policy.max_tokens <= limit;
+    if (a.result.beyond_context == 0 || refused) return "";
+    return fmt::format(
+        "note: {} of the {} requests have more than {} tokens, the model's limit, and are served all the "
+        "same; --max-len {} refuses them\n",
+        format_count(static_cast<double>(a.result.beyond_context)),
+        format_count(static_cast<double>(a.result.requests)), format_count(static_cast<double>(limit)),
+        limit);
+}
+
 std::string text_of(const SimulateAnswer& a) {
     const SimulationResult& r = a.result;
     std::string text = heading(a.asked.question) + "\n";
@@ -167,7 +177,7 @@ std::string text_of(const SimulateAnswer& a) {
     if (r.refused > 0) text += fmt::format("; {} requests are too long and were refused", r.refused);
     if (r.prefix_hit_rate > 0)
         text += fmt::format("; {} of prompt tokens found in the cache", percent(r.prefix_hit_rate));
-    text += "\n\n";
+    text += "\n" + beyond_text(a) + "\n";
     if (!r.saturated && r.completed > 0) {
         Table table({"", "mean", "p50", "p90", "p95", "p99", "max"});
         table.add(distribution_row("TTFT", r.ttft));

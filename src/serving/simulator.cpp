@@ -147,6 +147,7 @@ void Run::arrive() {
     if (system_.policy.keep_prefixes) live.prefix = request_.prefix;
     live.prefix_block = request_.prefix_block;
     const std::int64_t tokens = live.input;
+    if (playback_.context > 0 && tokens + live.output > playback_.context) ++r_.beyond_context;
     // A decode pool that could never hold it would refuse it only after the prompt was run.
     const bool fits_later = system_.pools.size() < 2 || members_.back()->replica.fits(live);
     if (fits_later && members_[least_loaded(true)]->replica.enqueue(std::move(live))) {

@@ -39,9 +39,10 @@ struct System {
 struct Playback {
     double scale = 1;  ///< arrivals come so many times faster
     std::int64_t concurrency =
-        0;                   ///< closed loop: a request is sent when one has ended; 0: as the source says
-    std::int64_t every = 1;  ///< one in so many requests, as a balanced router deals them out
-    std::int64_t most = 0;   ///< stop after so many requests; 0: never
+        0;                     ///< closed loop: a request is sent when one has ended; 0: as the source says
+    std::int64_t every = 1;    ///< one in so many requests, as a balanced router deals them out
+    std::int64_t most = 0;     ///< stop after so many requests; 0: never
+    std::int64_t context = 0;  ///< the model's longest sequence: requests beyond it are counted; 0: unknown
 };
 
 struct RequestRecord {
@@ -68,6 +69,7 @@ struct PoolResult {
 
 struct SimulationResult {
     std::int64_t requests = 0, completed = 0, refused = 0;
+    std::int64_t beyond_context = 0;  ///< of the requests, longer than `Playback::context`; served or refused
     std::int64_t tokens_in = 0, tokens_out = 0;
     double duration = 0;  ///< seconds from the first arrival to the last token
     double arrivals = 0;  ///< seconds from the first arrival to the last; 0: all at once, or closed loop
