@@ -184,8 +184,8 @@ ValidateAnswer compare(const std::vector<std::string>& paths, const Profiles& pr
         if (add_file(answer, file, profiles, named)) continue;
         const std::string fault =
             "is no measurement in a known format: a kernel table (CSV with device, op_name, "
-            "latency), serving runs (CSV with silicon_tpot_ms), or JSON of schema "
-            "headroom.measured/1";
+            "latency), serving runs (CSV with silicon_tpot_ms), JSON of schema headroom.measured/1, or a "
+            "result of vLLM's or SGLang's benchmark, AIPerf, trtllm-bench or llama-bench";
         if (named) refuse(file, "", fault);
         answer.notes.push_back(file + ": " + fault);
     }

@@ -28,6 +28,13 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
     return last[b.size()];
 }
 
+// Whether `word` is left when letters of `whole` are struck out: something was forgotten, nothing mistyped.
+bool left_out_of(std::string_view word, std::string_view whole) {
+    std::size_t at = 0;
+    for (const char c : whole) at += at < word.size() && lower(word[at]) == lower(c) ? 1 : 0;
+    return at == word.size();
+}
+
 std::string join(const std::vector<Diagnostic>& diagnostics) {
     std::string text;
     for (const Diagnostic& d : diagnostics) text += (text.empty() ? "" : "\n") + to_string(d);
@@ -65,7 +72,9 @@ std::string did_you_mean(std::string_view word, std::span<const std::string> can
     std::size_t best_distance = limit + 1;
     for (const std::string& candidate : candidates) {
         const std::size_t distance = edit_distance(word, candidate);
-        if (distance < best_distance) best_distance = distance, best = candidate;
+        const bool forgot = distance == best_distance && !best.empty() && left_out_of(word, candidate) &&
+                            !left_out_of(word, best);
+        if (distance < best_distance || forgot) best_distance = distance, best = candidate;
     }
     return best;
 }

@@ -159,7 +159,9 @@ std::variant<std::int64_t, ParseFault> parse_count(std::string_view text) {
         if (number->second == suffix) scale = factor;
     }
     const double value = number->first * scale;
-    if (scale == 0 || value != std::floor(value) || std::abs(value) > 0x1p53) return fault;
+    if (scale == 0 || value != std::floor(value)) return fault;
+    if (std::abs(value) > 0x1p53)
+        return ParseFault{fmt::format("\"{}\" is too large; 2^53 is the most that is understood", text), ""};
     return static_cast<std::int64_t>(value);
 }
 

@@ -22,6 +22,7 @@ void check_verb(const CatalogueOptions& o, const std::vector<std::string>& verbs
         refuse("", "", "unknown verb \"" + o.verb + "\"", did_you_mean(o.verb, verbs));
     }
     if (o.verb != "list" && o.names.empty()) refuse("", "", o.verb + " needs a name or a path");
+    if (o.verb == "list" && !o.names.empty()) refuse("", "", "list takes no name", "show " + o.names.front());
 }
 
 Action add_hw(CLI::App& app) {

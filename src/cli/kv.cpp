@@ -27,6 +27,7 @@ struct Options {
 
 std::vector<Policy> wanted_policies(const Options& o, OptionFaults& faults) {
     std::vector<Policy> policies = parse_policies("--policy", o.policies, faults);
+    if (o.policies.empty()) faults.add("--policy", "names none of " + policy_names());
     const bool shared = std::find(policies.begin(), policies.end(), Policy::paged_shared) != policies.end();
     if (o.share_prefixes && !shared) policies.push_back(Policy::paged_shared);
     return policies;
@@ -44,10 +45,7 @@ Action add_kv(CLI::App& app) {
     const auto o = std::make_shared<Options>();
     add_subject_options(app, o->subject);
     add_workload_options(app, o->workload);
-    app.add_option(
-        "--policy", o->policies,
-        "reserve, oracle, buddy, buddy-pow2, buddy-max, paged, paged-shared, grouped, grouped-keep "
-        "(default reserve,oracle,buddy,paged)");
+    app.add_option("--policy", o->policies, policy_names() + " (default " + o->policies + ")");
     app.add_option("--block", o->blocks,
                    "tokens of a block; a list or range is a sweep, e.g. 1:512:x2 (default 16)");
     app.add_option(
@@ -56,7 +54,7 @@ Action add_kv(CLI::App& app) {
     app.add_flag("--share-prefixes", o->share_prefixes,
                  "also pages whose blocks are shared by equal prefixes");
     app.add_option("--max-sequences", o->max_sequences,
-                   "sequences at once at most (default: what memory holds)");
+                   "sequences at once at most (default: the engine's limit)");
     app.add_option("--kv-tokens", o->region,
                    "size of the KV region in tokens (default: what the device has left)");
     app.add_option("--requests", o->requests, "requests to replay (default: all of the workload's)");

@@ -20,7 +20,7 @@ Action add_limits(CLI::App& app) {
     app.add_option("--context", o->context,
                    "tokens of a sequence, prompt and output; list or range (default 1k,4k,8k,32k)");
     app.add_option("--policy", o->policies,
-                   "also the batch under these allocation policies, e.g. reserve,buddy,paged,grouped");
+                   "also the batch under these allocation policies, a list of " + policy_names());
     return [o] {
         OptionFaults faults;
         const auto contexts = parse_counts("--context", o->context, 1, 100000000, faults);

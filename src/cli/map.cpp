@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "answers/map.h"
 
+#include "cli/choices.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "io/catalogue.h"
@@ -78,17 +79,22 @@ int run_nest(const Options& o) {
 
 int run_candidates(Options& o) {
     OptionFaults faults;
-    if (o.phase != "decode" && o.phase != "prefill") {
-        const std::vector<std::string> phases{"decode", "prefill"};
-        faults.add("--phase", "\"" + o.phase + "\" is neither decode nor prefill",
-                   did_you_mean(o.phase, phases));
-    }
+    const bool prefill = choose("--phase", o.phase, phases(true), faults);
     o.subject.model = o.candidates;
     const std::int64_t batch = parse_one_count("--batch", o.batch, 1, 1000000, faults);
     const std::int64_t tokens = parse_one_count("--tokens", o.tokens, 1, 100000000, faults);
     const Question question = load_question(o.subject, faults);
-    emit(report(map_candidates(question, o.phase == "prefill", batch, tokens)), o.subject.output);
+    emit(report(map_candidates(question, prefill, batch, tokens)), o.subject.output);
     return 0;
+}
+
+// Options that a nest has no use for.
+void refuse_candidate_options(const CLI::App& app) {
+    OptionFaults faults;
+    for (const char* option : {"--phase", "--batch", "--tokens", "--tp", "--weights", "--kv"}) {
+        if (app.count(option) > 0) faults.add(option, "is for --candidates MODEL; a mapping has none");
+    }
+    faults.finish();
 }
 
 }  // namespace
@@ -101,20 +107,26 @@ Action add_map(CLI::App& app) {
     app.add_option("--explain", o->beside, "another mapping, shown beside this one loop by loop");
     app.add_option("--candidates", o->candidates,
                    "a model: the intermediates of one of its steps that could stay on the chip");
-    app.add_option("--phase", o->phase, "--candidates: prefill or decode (default prefill)");
+    app.add_option("--phase", o->phase, "--candidates: " + help_of(phases(true)));
     app.add_option("--batch", o->batch, "--candidates: sequences in the step (default 1)");
     app.add_option("--tokens", o->tokens, "--candidates: tokens of the prompt or the context (default 8k)");
     app.add_option("--hw", o->subject.hw, "name in hwprofiles/ or a path (default h100-sxm)");
     app.add_option("--tp", o->subject.tp, "--candidates: tensor parallel degree (default 1)");
-    app.add_option("--weights", o->subject.weights, "--candidates: format of the weights");
-    app.add_option("--kv", o->subject.kv, "--candidates: format of the KV cache");
+    app.add_option("--weights", o->subject.weights, "--candidates: " + format_help("the weights"));
+    app.add_option("--kv", o->subject.kv, "--candidates: " + format_help("the KV cache"));
     add_output_options(app, o->subject.output);
-    return [o] {
-        if (o->list) {
+    return [o, &app] {
+        if (o->list && o->nest.empty()) {
             for (const std::string& name : entry_names(data_folder(o->subject.output.data_dir), "mappings"))
                 std::printf("%s\n", name.c_str());
             return 0;
         }
+        if (o->list && !o->nest.empty())
+            refuse("--list", "", "names every mapping; leave \"" + o->nest + "\" out to see them");
+        if (o->candidates.empty()) refuse_candidate_options(app);
+        if (!o->candidates.empty() && !o->nest.empty())
+            refuse("--candidates", "",
+                   "asks about a model, and \"" + o->nest + "\" is a mapping; leave one of them out");
         if (!o->candidates.empty()) return run_candidates(*o);
         if (o->nest.empty())
             refuse("headroom map", "", "name a mapping (headroom map --list), or a model with --candidates");

@@ -46,7 +46,8 @@ Action add_models(CLI::App& app) {
     const auto o = std::make_shared<Options>();
     add_catalogue_options(app, o->catalogue,
                           "list, show NAME, check PATH or import config.json (default list)");
-    app.add_option("--weights", o->weights, "show it with its linear weights in this format");
+    app.add_option("--weights", o->weights,
+                   "show it with its linear weights in this format (see predict --help)");
     app.add_option("--kv", o->kv, "show it with its KV cache in this format");
     app.add_flag("--unused-keys", o->unused_keys, "with show: the keys of a config.json that were not used");
     return [o] {

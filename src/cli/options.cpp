@@ -2,6 +2,7 @@
 #include "cli/options.h"
 
 #include "base/units.h"
+#include "cli/choices.h"
 #include "io/catalogue.h"
 #include "io/engine_yaml.h"
 #include "io/hardware_yaml.h"
@@ -22,15 +23,16 @@ namespace {
 
 constexpr std::size_t kMostValues = 10000;  ///< of a list: a range that is longer was hardly meant
 
+const Choices<Format> kFormats{{"table", Format::table}, {"json", Format::json}, {"csv", Format::csv}};
+
 }  // namespace
 
 void add_output_options(CLI::App& app, Output& o) {
-    app.add_option("--format", o.format, "table, json or csv (default table)")
-        ->each([](const std::string& f) {
-            const std::vector<std::string> known{"table", "json", "csv"};
-            if (std::find(known.begin(), known.end(), f) == known.end())
-                refuse("--format", "", "\"" + f + "\" is none of table, json, csv", did_you_mean(f, known));
-        });
+    app.add_option("--format", o.format, help_of(kFormats))->each([](const std::string& f) {
+        OptionFaults faults;
+        choose("--format", f, kFormats, faults);
+        faults.finish();
+    });
     app.add_option("--output", o.file, "write the answer to this file instead of stdout");
     app.add_option("--data-dir", o.data_dir,
                    "folder of the catalogues (default: $HEADROOM_DATA, else beside the program)");
@@ -45,11 +47,11 @@ void add_subject_options(CLI::App& app, Subject& s) {
     app.add_option("--hw", s.hw, "name in hwprofiles/ or a path (default h100-sxm)");
     app.add_option("--engine", s.engine,
                    "name in engines/ or a path; ideal charges only weights and KV (default vllm)");
-    app.add_option("--weights", s.weights,
-                   "format of the linear weights: bf16 fp16 fp8 int8 int4 nvfp4 mxfp4; fp8:all for every "
-                   "matrix (default: as the config says)");
+    app.add_option(
+        "--weights", s.weights,
+        format_help("the linear weights") + "; fp8:all for every matrix (default: as the config says)");
     app.add_option("--kv", s.kv,
-                   "format of the KV cache: bf16 fp16 fp8 int8 (default: as the config says, else 16 bits)");
+                   format_help("the KV cache") + " (default: as the config says, else 16 bits)");
     app.add_option(
         "--routing", s.routing,
         "how tokens choose experts: uniform, balanced, or power-law:ALPHA (0 to 2; published benchmarks use "
@@ -80,7 +82,14 @@ void OptionFaults::add(const InputError& error) {
 }
 
 void OptionFaults::finish() const {
-    if (!found_.empty()) throw InputError(found_);
+    std::vector<Diagnostic> told;  // what several readers stumble over (a data folder) once
+    for (const Diagnostic& fault : found_) {
+        const bool again = std::any_of(told.begin(), told.end(), [&](const Diagnostic& other) {
+            return to_string(other) == to_string(fault);
+        });
+        if (!again) told.push_back(fault);
+    }
+    if (!told.empty()) throw InputError(told);
 }
 
 std::vector<std::string> split_list(const std::string& option, const std::string& text,
@@ -97,6 +106,10 @@ std::vector<std::string> split_list(const std::string& option, const std::string
 
 std::int64_t parse_one_count(const std::string& option, const std::string& text, std::int64_t low,
                              std::int64_t high, OptionFaults& faults) {
+    if (text.find_first_of(",:") != std::string::npos) {
+        faults.add(option, fmt::format("\"{}\" is a list; one number is taken here", text));
+        return low;
+    }
     const auto parsed = parse_count(text);
     if (const auto* bad = std::get_if<ParseFault>(&parsed)) {
         faults.add(option, bad->message, bad->suggestion);
@@ -195,22 +208,23 @@ Engine load_engine(const Output& o, const std::string& name) {
     return read_engine(find_entry(data_folder(o.data_dir), "engines", name), overrides_for(o, "engine"));
 }
 
-Model with_precision(Model model, const std::string& weights, const std::string& kv, OptionFaults& faults) {
-    static const std::vector<std::string> kNames{"bf16", "fp16",  "fp32",  "fp8",         "int8",
-                                                 "int4", "nvfp4", "mxfp4", "fp8-block128"};
-    const auto format_of = [&](const std::string& option, const std::string& name) {
+Model with_precision(Model model, const std::string& weights, const std::string& kv, OptionFaults& faults,
+                     const std::string& option) {
+    const auto format_of = [&](const std::string& of, const std::string& name) {
         const auto format = storage_format(name);
-        if (!format)
-            faults.add(option, fmt::format("unknown format \"{}\"", name), did_you_mean(name, kNames));
+        std::vector<std::string> names = storage_format_names();
+        if (name.find(':') != std::string::npos) names.emplace_back(name.substr(0, name.find(':')) + ":all");
+        if (!format) refuse_choice(of, name, names, faults);
         return format;
     };
     if (!weights.empty()) {
         const bool every = weights.size() > 4 && weights.substr(weights.size() - 4) == ":all";
-        const auto format = format_of("--weights", every ? weights.substr(0, weights.size() - 4) : weights);
+        const auto format = format_of(option.empty() ? "--weights" : option,
+                                      every ? weights.substr(0, weights.size() - 4) : weights);
         if (format) model = with_weight_format(std::move(model), *format, every);
     }
     if (!kv.empty()) {
-        if (const auto format = format_of("--kv", kv)) model.kv_format = *format;
+        if (const auto format = format_of(option.empty() ? "--kv" : option, kv)) model.kv_format = *format;
     }
     return model;
 }
@@ -275,9 +289,8 @@ Question load_question(const Subject& s, OptionFaults& faults, bool reads_worklo
 }
 
 void emit(const Report& report, const Output& output) {
-    const std::string text = render(report, output.format == "json"  ? Format::json
-                                            : output.format == "csv" ? Format::csv
-                                                                     : Format::table);
+    OptionFaults faults;
+    const std::string text = render(report, choose("--format", output.format, kFormats, faults));
     if (output.file.empty()) {
         std::fwrite(text.data(), 1, text.size(), stdout);
         return;

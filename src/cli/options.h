@@ -88,8 +88,10 @@ Model load_model(const Output& output, const std::string& name);
 Hardware load_hardware(const Output& output, const std::string& name);
 Engine load_engine(const Output& output, const std::string& name);
 
-/// The model with `--weights` and `--kv` applied; "" leaves what its config says.
-Model with_precision(Model model, const std::string& weights, const std::string& kv, OptionFaults& faults);
+/// The model with `--weights` and `--kv` applied; "" leaves what its config says. Faults name those two, or
+/// `option`.
+Model with_precision(Model model, const std::string& weights, const std::string& kv, OptionFaults& faults,
+                     const std::string& option = "");
 
 /// "uniform", "balanced", "power-law:1.2".
 Routing parse_routing(const std::string& text, OptionFaults& faults);

@@ -2,6 +2,7 @@
 #include "answers/plan.h"
 
 #include "base/units.h"
+#include "cli/choices.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/pool_options.h"
@@ -56,6 +57,7 @@ std::map<std::string, DollarRate> parse_prices(const Options& o, const std::vect
         if (amount.find("USD") == std::string::npos && amount.find('$') == std::string::npos)
             amount.insert(slash, " USD");
         prices[device] = parse_option<Dimension{.second = -1, .usd = 1}>("--price", amount, faults);
+        if (prices[device] < DollarRate{}) faults.add("--price", "must not be negative");
     }
     return prices;
 }
@@ -93,19 +95,18 @@ std::vector<Variant> variants_of(const Options& o, const Question& q, OptionFaul
         const std::size_t slash = part.find('/');
         const std::string weights = part.substr(0, slash);
         const std::string kv = slash == std::string::npos ? o.subject.kv : part.substr(slash + 1);
-        all.push_back(variant(weights, with_speculation(with_precision(plain, weights, kv, faults),
+        all.push_back(variant(weights, with_speculation(with_precision(plain, weights, kv, faults, "--allow"),
                                                         o.subject.speculate, o.subject.output, faults)));
     }
     return all;
 }
 
-RankBy parse_rank(const std::string& text, OptionFaults& faults) {
-    if (text == "cost") return RankBy::cost;
-    if (text == "power") return RankBy::power;
-    if (text != "gpus")
-        faults.add("--rank", fmt::format("\"{}\" is none of gpus, cost, power", text), "gpus");
-    return RankBy::gpus;
-}
+const Choices<RankBy> kRanks{{"gpus", RankBy::gpus}, {"cost", RankBy::cost}, {"power", RankBy::power}};
+
+struct Roles {
+    bool together, pools;
+};
+const Choices<Roles> kPools{{"off", {true, false}}, {"on", {true, true}}, {"only", {false, true}}};
 
 Objectives objectives_of(const Options& o, OptionFaults& faults) {
     Objectives objectives;
@@ -117,7 +118,7 @@ Objectives objectives_of(const Options& o, OptionFaults& faults) {
     objectives.margin = parse_plain("--margin", o.margin, 0.01, 0.999, faults);
     objectives.max_gpus = static_cast<int>(parse_one_count("--max-gpus", o.max_gpus, 1, 1000000, faults));
     objectives.spare = static_cast<int>(parse_one_count("--spare", o.spare, 0, 1000, faults));
-    objectives.rank = parse_rank(o.rank, faults);
+    objectives.rank = choose("--rank", o.rank, kRanks, faults);
     if (objectives.rank == RankBy::cost && o.price.empty()) faults.add("--rank", "cost needs --price");
     return objectives;
 }
@@ -137,19 +138,19 @@ void add_plan_options(CLI::App& app, Options& o) {
     app.add_option("--margin", o.margin,
                    "share of its sustainable rate that a replica may be loaded to (default 0.9)");
     app.add_option("--price", o.price, "of one GPU, e.g. h100-sxm=2.5/h in USD; a list for several devices");
-    app.add_option("--rank", o.rank, "what to buy least of: gpus (default), cost or power");
+    app.add_option("--rank", o.rank, "what to buy least of: " + help_of(kRanks));
     app.add_option("--max-gpus", o.max_gpus, "GPUs that may be bought (default 4096)");
     app.add_option("--spare", o.spare, "replicas in each pool that may fail (default 0)");
     app.add_option(
         "--allow", o.allow,
         "precisions that may be chosen: weights, or weights/KV; e.g. bf16,fp8,fp8/fp8 (default: as given)");
     app.add_option("--pools", o.pools,
-                   "prefill and decode pools: off (default), on (beside replicas that do both), only");
+                   "prefill and decode pools: " + help_of(kPools) + "; on: beside replicas that do both");
     add_link_option(app, o.link);
     app.add_option("--token-budget", o.budgets,
                    "tokens that a step may carry (max_num_batched_tokens), a list to try each (default: the "
                    "engine's own, and less where gaps have an objective)");
-    app.add_option("--emit", o.emit, "print the plan as start-up commands: vllm, sglang or trtllm");
+    app.add_option("--emit", o.emit, "print the plan as start-up commands: " + listed(emit_targets()));
     app.add_flag("--no-verify", o.no_verify, "do not simulate the best candidate");
 }
 
@@ -184,16 +185,14 @@ int run(const Options& given) {
     const std::vector<std::string> devices = split_list("--hw", o.subject.hw, faults);
     if (!devices.empty()) o.subject.hw = devices.front();
     const auto prices = parse_prices(o, devices, faults);
-    q.pools = o.pools != "off";
-    q.together = o.pools != "only";
-    if (o.pools != "off" && o.pools != "on" && o.pools != "only")
-        faults.add("--pools", fmt::format("\"{}\" is none of off, on, only", o.pools), "on");
+    const Roles roles = choose("--pools", o.pools, kPools, faults);
+    q.pools = roles.pools;
+    q.together = roles.together;
     q.link = parse_link(o.link, faults);
     if (!o.budgets.empty()) q.budgets = parse_counts("--token-budget", o.budgets, 1, 1'000'000, faults);
     const auto engines = emit_targets();
     if (!o.emit.empty() && std::find(engines.begin(), engines.end(), o.emit) == engines.end())
-        faults.add("--emit", fmt::format("\"{}\" is none of {}", o.emit, fmt::join(engines, ", ")),
-                   did_you_mean(o.emit, engines));
+        refuse_choice("--emit", o.emit, engines, faults);
     const auto traffic = open_workload(o.workload, o.subject.output, faults);
     const auto workload = traffic ? load_workload(o.workload, o.subject.output, faults) : std::nullopt;
     if (workload) q.rates = rates_of(o, *workload, faults);
@@ -212,7 +211,8 @@ int run(const Options& given) {
     faults.finish();
     q.workload = *workload;
     q.deployments = wanted_deployments(q.question, o.subject);
-    if (!o.no_verify) q.requests = [&traffic] { return traffic->open(); };
+    q.verify = !o.no_verify;
+    q.requests = [&traffic] { return traffic->open(); };
     q.progress = progress_on_terminal();
     const PlanAnswer answer = plan(q);
     emit(report(answer, o.emit), o.subject.output);

@@ -2,6 +2,7 @@
 #include "cli/profiles.h"
 
 #include "base/diagnostic.h"
+#include "cli/choices.h"
 #include "io/catalogue.h"
 #include "io/engine_yaml.h"
 #include "io/mapping_yaml.h"
@@ -48,7 +49,8 @@ void add_measured_options(CLI::App& app, MeasuredOptions& o) {
     app.add_option("--configs", o.configs,
                    "folder of Hugging Face configs, OWNER--NAME/config.json, for models that models/ lacks");
     app.add_option("--hw", o.hw, "device profile instead of those that the files name");
-    app.add_option("--engine", o.engine, "engine profile instead of those that the files name; single kernels have none");
+    app.add_option("--engine", o.engine,
+                   "engine profile instead of those that the files name; single kernels have none");
 }
 
 void add_benchmark_options(CLI::App& app, MeasuredOptions& o) {
@@ -56,8 +58,8 @@ void add_benchmark_options(CLI::App& app, MeasuredOptions& o) {
         "--model", o.model,
         "model of a benchmark's results, instead of the one that the file names: name in models/ or "
         "a path");
-    app.add_option("--weights", o.weights, "format of its linear weights, where the file names none");
-    app.add_option("--kv", o.kv, "format of its KV cache, where the file names none");
+    app.add_option("--weights", o.weights, format_help("its linear weights") + " (default: the file's)");
+    app.add_option("--kv", o.kv, format_help("its KV cache") + " (default: the file's)");
     app.add_option("--tp", o.tp,
                    "tensor parallel degree of a benchmark's results (default: the file's, else 1)");
     app.add_option("--pp", o.pp, "pipeline stages (default: the file's, else 1)");
@@ -83,7 +85,7 @@ Profiles profiles_for(const MeasuredOptions& o, const Output& output) {
     if (!o.concurrency.empty()) p.concurrency = parse_plain("--concurrency", o.concurrency, 1, 1e9, faults);
     for (const auto& [option, name] : {std::pair{"--weights", o.weights}, {"--kv", o.kv}}) {
         if (!name.empty() && !storage_format(name))
-            faults.add(option, "\"" + name + "\" is no format", did_you_mean(name, storage_format_names()));
+            refuse_choice(option, name, storage_format_names(), faults);
     }
     // Named but needed by no file: still to be told when there is none of this name.
     if (!o.hw.empty()) {

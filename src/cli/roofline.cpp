@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "answers/roofline.h"
 
+#include "cli/choices.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "report/roofline.h"
@@ -16,21 +17,17 @@ Action add_roofline(CLI::App& app) {
     };
     const auto o = std::make_shared<Options>();
     add_subject_options(app, o->subject);
-    app.add_option("--phase", o->phase, "decode or prefill (default decode)");
+    app.add_option("--phase", o->phase, help_of(phases(false)));
     app.add_option("--batch", o->batch, "sequences in the step (default 1)");
     app.add_option("--context", o->context,
                    "decode: tokens attended to; prefill: tokens of the prompt (default 1k)");
     return [o] {
         OptionFaults faults;
-        if (o->phase != "decode" && o->phase != "prefill") {
-            const std::vector<std::string> phases{"decode", "prefill"};
-            faults.add("--phase", "\"" + o->phase + "\" is neither decode nor prefill",
-                       did_you_mean(o->phase, phases));
-        }
+        const bool prefill = choose("--phase", o->phase, phases(false), faults);
         const std::int64_t batch = parse_one_count("--batch", o->batch, 1, 1000000, faults);
         const std::int64_t context = parse_one_count("--context", o->context, 1, 100000000, faults);
         const Question question = load_question(o->subject, faults);
-        emit(report(roofline(question, o->phase == "prefill", batch, context)), o->subject.output);
+        emit(report(roofline(question, prefill, batch, context)), o->subject.output);
         return 0;
     };
 }

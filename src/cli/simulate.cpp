@@ -2,6 +2,7 @@
 #include "answers/simulate.h"
 
 #include "base/units.h"
+#include "cli/choices.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/pool_options.h"
@@ -27,18 +28,9 @@ struct Options {
     bool no_prefix_cache = false;
 };
 
-template <class T>
-T choice(const char* option, const std::string& text, const std::vector<std::pair<std::string, T>>& known,
-         OptionFaults& faults) {
-    std::vector<std::string> names;
-    for (const auto& [name, value] : known) {
-        if (name == text) return value;
-        names.push_back(name);
-    }
-    faults.add(option, fmt::format("\"{}\" is none of {}", text, fmt::join(names, ", ")),
-               did_you_mean(text, names));
-    return known.front().second;
-}
+const Choices<Batching> kBatching{{"continuous", Batching::continuous}, {"static", Batching::fixed}};
+const Choices<Allocation> kAllocation{{"paged", Allocation::paged}, {"reserve", Allocation::reserve}};
+const Choices<Preemption> kPreemption{{"recompute", Preemption::recompute}, {"swap", Preemption::swap}};
 
 std::int64_t optional_count(const char* option, const std::string& text, OptionFaults& faults) {
     return text.empty() ? 0 : parse_one_count(option, text, 1, 1'000'000'000, faults);
@@ -46,13 +38,9 @@ std::int64_t optional_count(const char* option, const std::string& text, OptionF
 
 ServingPolicy policy_of(const Options& o, OptionFaults& faults) {
     ServingPolicy p;
-    p.batching = choice<Batching>(
-        "--policy", o.policy, {{"continuous", Batching::continuous}, {"static", Batching::fixed}}, faults);
-    p.allocation = choice<Allocation>(
-        "--allocator", o.allocator, {{"paged", Allocation::paged}, {"reserve", Allocation::reserve}}, faults);
-    p.preemption =
-        choice<Preemption>("--preemption", o.preemption,
-                           {{"recompute", Preemption::recompute}, {"swap", Preemption::swap}}, faults);
+    p.batching = choose("--policy", o.policy, kBatching, faults);
+    p.allocation = choose("--allocator", o.allocator, kAllocation, faults);
+    p.preemption = choose("--preemption", o.preemption, kPreemption, faults);
     p.max_tokens = optional_count("--max-len", o.max_len, faults);
     p.max_sequences = optional_count("--max-sequences", o.max_sequences, faults);
     p.keep_prefixes = !o.no_prefix_cache;
@@ -112,14 +100,14 @@ void add_options(CLI::App& app, Options& o) {
                    "requests per second (8/s), or a multiple of the workload's own (2x; default 1x)");
     app.add_option("--replicas", o.replicas,
                    "replicas of the deployment, requests to the least loaded (default 1)");
-    app.add_option("--policy", o.policy, "batching: continuous (default) or static");
+    app.add_option("--policy", o.policy, "batching: " + help_of(kBatching));
     app.add_option("--allocator", o.allocator,
-                   "KV memory: paged (default), or reserve: --max-len tokens for every sequence");
+                   "KV memory: " + help_of(kAllocation) + ": --max-len tokens for every sequence");
     app.add_option(
         "--max-len", o.max_len,
         "tokens that one sequence may have; longer ones are refused (default: no limit; with reserve the "
         "longest request, rounded up to a power of two)");
-    app.add_option("--preemption", o.preemption, "when memory runs out: recompute (default) or swap");
+    app.add_option("--preemption", o.preemption, "when memory runs out: " + help_of(kPreemption));
     app.add_option("--max-sequences", o.max_sequences, "sequences that run at once (default: the engine's)");
     app.add_flag("--no-prefix-cache", o.no_prefix_cache,
                  "do not keep prompts for others that begin the same way");
@@ -165,8 +153,10 @@ int run(const Options& o) {
     if (rate) s.playback.scale = *rate / own_rate(*traffic);
     if (s.policy.allocation == Allocation::reserve && s.policy.max_tokens == 0)
         s.policy.max_tokens = longest_request(*traffic);
+    TraceReport notes;
     const SimulateAnswer answer = simulate(
-        s, [&] { return traffic->open(); }, watch);
+        s, [&] { return traffic->open(&notes); }, watch);
+    for (const std::string& note : notes.notes) fmt::print(stderr, "note: {}\n", note);
     if (files.timeline.is_open()) files.timeline << "{}]\n";
     emit(report(answer), o.subject.output);
     const bool none = answer.result.refused > 0 && answer.result.completed == 0;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/workload_input.h"
 
+#include "cli/choices.h"
 #include "io/catalogue.h"
+#include "io/trace_reader.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
@@ -15,7 +17,8 @@ void add_workload_options(CLI::App& app, WorkloadInput& w) {
 }
 
 void add_trace_options(CLI::App& app, WorkloadInput& w) {
-    app.add_option("--trace-format", w.format, "how to read the trace, where the detection is wrong");
+    app.add_option("--trace-format", w.format,
+                   "how to read the trace, where the detection is wrong: " + listed(trace_format_names()));
     app.add_option("--assume-output", w.assume_output, "output tokens of rows that name none");
     app.add_option(
         "--columns", w.columns,

@@ -4,6 +4,7 @@
 #include "base/diagnostic.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
@@ -17,8 +18,9 @@ bool is_data_folder(const fs::path& path) {
     return fs::is_directory(path / "hwprofiles", ignored);
 }
 
-// A name cut short ("h100" of h100-nvl, h100-pcie, h100-sxm) stands for all that go on with a dash.
-std::vector<std::string> longer_names(const std::string& name, const std::vector<std::string>& names) {
+// A name cut short ("h100" or "H100" of h100-nvl, h100-pcie, h100-sxm) stands for all that go on with a dash.
+std::vector<std::string> longer_names(std::string name, const std::vector<std::string>& names) {
+    for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     std::vector<std::string> found;
     for (const std::string& each : names) {
         if (!name.empty() && each.rfind(name + "-", 0) == 0) found.push_back(each);
@@ -26,11 +28,12 @@ std::vector<std::string> longer_names(const std::string& name, const std::vector
     return found;
 }
 
-std::string joined(const std::vector<std::string>& names) {
-    constexpr std::size_t kShown = 6;
+constexpr std::size_t kFew = 12;  // so many names are all told where none is like the one given
+
+std::string joined(const std::vector<std::string>& names, std::size_t shown) {
     std::string text;
-    for (std::size_t i = 0; i < std::min(kShown, names.size()); ++i) text += (i > 0 ? ", " : "") + names[i];
-    return names.size() > kShown ? text + " and more" : text;
+    for (std::size_t i = 0; i < std::min(shown, names.size()); ++i) text += (i > 0 ? ", " : "") + names[i];
+    return names.size() > shown ? text + " and more" : text;
 }
 
 }  // namespace
@@ -68,8 +71,11 @@ std::string find_entry(const std::string& data, const std::string& kind, const s
     if (!plain) refuse("", "", "no such file: " + name, did_you_mean(name, names));
     const std::string message = "no \"" + name + "\" in " + kind + "/, and no such file";
     const std::vector<std::string> longer = longer_names(name, names);
-    if (longer.size() > 1) refuse("", "", message + "; there are " + joined(longer));
-    refuse("", "", message, longer.empty() ? did_you_mean(name, names) : longer.front());
+    if (longer.size() > 1) refuse("", "", message + "; there are " + joined(longer, kFew / 2));
+    const std::string like = longer.empty() ? did_you_mean(name, names) : longer.front();
+    if (like.empty() && !names.empty() && names.size() <= kFew)
+        refuse("", "", message + "; there are " + joined(names, kFew));
+    refuse("", "", message, like);
 }
 
 std::vector<std::string> entry_names(const std::string& data, const std::string& kind) {

@@ -2,6 +2,7 @@
 #include "io/line_reader.h"
 
 #include "base/diagnostic.h"
+#include "io/map_reader.h"
 
 #include <array>
 #include <cstdio>
@@ -122,9 +123,9 @@ struct LineReader::State {
 
     static std::FILE* open(const std::string& name) {
         std::error_code ignored;
-        if (std::filesystem::is_directory(name, ignored)) refuse(name, "", "is a folder, not a file");
+        if (std::filesystem::is_directory(name, ignored)) refuse_unreadable(name);
         std::FILE* opened = std::fopen(name.c_str(), "rb");
-        if (opened == nullptr) refuse(name, "", "cannot be read");
+        if (opened == nullptr) refuse_unreadable(name);
         return opened;
     }
 

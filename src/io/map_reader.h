@@ -141,5 +141,7 @@ std::vector<Source> read_sources(MapReader& root);
 
 /// Whole text of a file; InputError when it cannot be read.
 std::string read_file(const std::string& path);
+/// Refuses a path that could not be opened, saying why: it does not exist, is a folder, or may not be read.
+[[noreturn]] void refuse_unreadable(const std::string& path);
 
 }  // namespace headroom

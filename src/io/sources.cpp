@@ -25,14 +25,21 @@ std::vector<Source> read_sources(MapReader& root) {
     return sources;
 }
 
+void refuse_unreadable(const std::string& path) {
+    std::error_code failed;
+    if (std::filesystem::is_directory(path, failed)) refuse(path, "", "is a folder, not a file");
+    const bool there = std::filesystem::exists(path, failed);
+    refuse(path, "", there || failed ? "cannot be read" : "no such file");
+}
+
 std::string read_file(const std::string& path) {
     std::ifstream in(path, std::ios::binary);
-    if (!in) refuse(path, "", "cannot be read");
+    if (!in) refuse_unreadable(path);
     std::ostringstream text;
     text << in.rdbuf();
     // A folder opens, and fails only when it is read.
     std::error_code ignored;
-    if (std::filesystem::is_directory(path, ignored)) refuse(path, "", "is a folder, not a file");
+    if (std::filesystem::is_directory(path, ignored)) refuse_unreadable(path);
     return text.str();
 }
 

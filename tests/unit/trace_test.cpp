@@ -231,7 +231,7 @@ TEST_CASE("Missing output lengths are refused until one is assumed", "[io]") {
 }
 
 TEST_CASE("Files that are no trace are refused with a reason", "[io]") {
-    CHECK(contains(refusal("absent.csv"), "cannot be read"));
+    CHECK(contains(refusal("absent.csv"), "no such file"));
     for (const auto& [text, reason] :
          {std::pair<const char*, const char*>{"", "holds no rows"},
           {"a,b\n1,2\n", "is no known trace"},
