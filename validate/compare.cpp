@@ -88,8 +88,10 @@ void add_kernels(ValidateAnswer& answer, const std::vector<KernelCase>& cases, c
     }
 }
 
-/// Adds a file of any known format; false when it is of none.
-bool add_file(ValidateAnswer& answer, const std::string& file, const Profiles& profiles, bool named) {
+enum class FileKind { unknown, benchmark, measurements };
+
+/// Adds a file of any known format.
+FileKind add_file(ValidateAnswer& answer, const std::string& file, const Profiles& profiles, bool named) {
     const std::string text = read_file(file);
     if (const auto results = bench_results(text, file)) {
         try {
@@ -99,25 +101,36 @@ bool add_file(ValidateAnswer& answer, const std::string& file, const Profiles& p
             if (named) throw;
             answer.notes.push_back(e.what());
         }
-        return true;
+        return FileKind::benchmark;
     }
-    if (file.ends_with(".jsonl") && add_published_rates(answer, text, file, profiles)) return true;
-    if (!file.ends_with(".csv")) return add_measured_json(answer, text, file, profiles);
+    const auto known = [](bool yes) { return yes ? FileKind::measurements : FileKind::unknown; };
+    if (file.ends_with(".jsonl") && add_published_rates(answer, text, file, profiles)) return known(true);
+    if (!file.ends_with(".csv")) return known(add_measured_json(answer, text, file, profiles));
     const CsvTable table = parse_csv(text, file);
     if (const auto cases = kernel_cases(table, file)) {
-        if (cases->empty()) return true;
+        if (cases->empty()) return known(true);
         const auto device = static_cast<std::size_t>(table.column("device"));
         const std::string name = profiles.forced_hardware.empty()
                                      ? device_profile(table.rows[0][device], file)
                                      : profiles.forced_hardware;
         add_kernels(answer, *cases, file, profiles.hardware(name));
-        return true;
+        return known(true);
     }
     if (const auto runs = serving_runs(table, file)) {
         add_serving(answer, *runs, file, profiles);
-        return true;
+        return known(true);
     }
-    return false;
+    return FileKind::unknown;
+}
+
+/// Files other than results of benchmarks name a device and an engine of their own.
+void note_replaced(ValidateAnswer& answer, const Profiles& profiles) {
+    if (!profiles.forced_hardware.empty())
+        answer.notes.push_back("rows are predicted for " + profiles.forced_hardware +
+                               ", as --hw says, whatever device they name");
+    if (!profiles.forced_engine.empty())
+        answer.notes.push_back("rows are predicted with " + profiles.forced_engine +
+                               ", as --engine says, whatever engine they name; single kernels have none");
 }
 
 CaseSummary summary_of(const std::string& group, const std::vector<const MeasuredCase*>& cases) {
@@ -178,10 +191,13 @@ void summarise(ValidateAnswer& answer) {
 
 ValidateAnswer compare(const std::vector<std::string>& paths, const Profiles& profiles) {
     ValidateAnswer answer;
+    bool told = false;  // some file tells device and engine itself
     for (const std::string& file : files_below(paths, {".csv", ".json", ".jsonl"})) {
         answer.files.push_back(file);
         const bool named = std::find(paths.begin(), paths.end(), file) != paths.end();
-        if (add_file(answer, file, profiles, named)) continue;
+        const FileKind kind = add_file(answer, file, profiles, named);
+        told = told || kind == FileKind::measurements;
+        if (kind != FileKind::unknown) continue;
         const std::string fault =
             "is no measurement in a known format: a kernel table (CSV with device, op_name, "
             "latency), serving runs (CSV with silicon_tpot_ms), JSON of schema headroom.measured/1, or a "
@@ -191,6 +207,7 @@ ValidateAnswer compare(const std::vector<std::string>& paths, const Profiles& pr
     }
     if (answer.cases.empty() && answer.capacities.empty() && answer.counters.empty())
         refuse("--measured", "", "no measurement was found");
+    if (told) note_replaced(answer, profiles);
     summarise(answer);
     return answer;
 }

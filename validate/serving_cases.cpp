@@ -103,6 +103,8 @@ std::string doubt(const ServingRun& run, const ServingTimes&, std::map<std::stri
     return "";
 }
 
+constexpr const char* kReplaced = "faster than the floor of what --hw and --engine say instead of the row";
+
 /// What a TPOT below the floor means, most likely.
 std::string floor_reason(const ServingRun& run) {
     if (run.disaggregated)
@@ -201,6 +203,7 @@ void add_serving(ValidateAnswer& answer, const std::vector<ServingRun>& runs, co
     std::map<std::string, Engine> engines;
     std::map<std::string, int> seen;
     std::map<std::string, std::vector<std::size_t>> series;
+    const bool replaced = !(profiles.forced_hardware + profiles.forced_engine).empty();
     for (const ServingRun& run : runs) {
         if (models.count(run.model) == 0) models.emplace(run.model, profiles.model(run.model));
         const std::string hardware = profiles.hardware_or(run.hardware);
@@ -221,7 +224,7 @@ void add_serving(ValidateAnswer& answer, const std::vector<ServingRun>& runs, co
             c.measured = measured;
             c.error = predicted.expected / measured - 1;
             c.not_counted = doubtful;
-            if (measured < predicted.floor) c.refused = floor_reason(run);
+            if (measured < predicted.floor) c.refused = replaced ? kReplaced : floor_reason(run);
             answer.cases.push_back(std::move(c));
         };
         series[run.engine + run.version + run.model + (run.disaggregated ? "d" : "")].push_back(

@@ -163,13 +163,16 @@ TEST_CASE("a device and an engine that were asked for replace those of every kin
         INFO(name);
         const Seconds as_told = compare_text(name, text, told).cases.at(0).predicted.expected;
         CHECK(compare_text(name, text, hardware).cases.at(0).predicted.expected > 2 * as_told);
-        CHECK_FALSE(test::near(
-            compare_text(name, text, engine).cases.at(0).predicted.expected.base(), as_told.base(), 0.001));
+        CHECK_FALSE(test::near(compare_text(name, text, engine).cases.at(0).predicted.expected.base(),
+                               as_told.base(), 0.001));
     }
     const auto tokens = [&](const Profiles& p) {
         return compare_text("memory.jsonl", memory, p).capacities.at(0).predicted;
     };
     CHECK(tokens(hardware) < 0.5 * tokens(told));
+    CHECK(compare_text("runs.csv", served, told).notes.empty());
+    REQUIRE(compare_text("runs.csv", served, hardware).notes.size() == 1);
+    CHECK(compare_text("runs.csv", served, hardware).notes[0].find("l4, as --hw says") != std::string::npos);
     CHECK_FALSE(test::near(tokens(engine), tokens(told), 0.001));
 }
 
