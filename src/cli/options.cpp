@@ -95,6 +95,10 @@ void OptionFaults::finish() const {
 std::vector<std::string> split_list(const std::string& option, const std::string& text,
                                     OptionFaults& faults) {
     std::vector<std::string> parts;
+    if (text.empty()) {
+        faults.add(option, "is empty");
+        return parts;
+    }
     for (std::size_t from = 0; from <= text.size();) {
         const std::size_t to = std::min(text.find(',', from), text.size());
         parts.push_back(text.substr(from, to - from));

@@ -183,7 +183,8 @@ int run(const Options& given) {
     PlanQuestion q;
     q.objectives = objectives_of(o, faults);
     const std::vector<std::string> devices = split_list("--hw", o.subject.hw, faults);
-    if (!devices.empty()) o.subject.hw = devices.front();
+    if (devices.empty()) faults.finish();  // says that --hw is empty
+    o.subject.hw = devices.front();
     const auto prices = parse_prices(o, devices, faults);
     const Roles roles = choose("--pools", o.pools, kPools, faults);
     q.pools = roles.pools;

@@ -41,6 +41,18 @@ bool is_number(const std::string& text) {
            (std::isdigit(static_cast<unsigned char>(text[0])) != 0 || text[0] == '-' || text[0] == '<');
 }
 
+// The list that CSV is made of. An answer without one (a device's figures, a reason why nothing runs) is one
+// row.
+Json rows_of(const Report& report) {
+    const auto found = report.json.find(report.rows);
+    if (found != report.json.end() && !found->empty()) return *found;
+    Json row = Json::object();
+    for (const auto& [key, value] : report.json.items()) {
+        if (key != "inputs" && !(value.is_array() && value.empty())) row[key] = value;
+    }
+    return Json::array({row});
+}
+
 }  // namespace
 
 std::string render(const Report& report, Format format) {
@@ -50,7 +62,7 @@ std::string render(const Report& report, Format format) {
         case Format::json:
             return report.json.dump(2) + "\n";
         case Format::csv:
-            return csv(report.json.value(report.rows, Json::array()));
+            return csv(rows_of(report));
     }
     return "";
 }

@@ -16,7 +16,8 @@ using Json = nlohmann::ordered_json;
 
 enum class Format { table, json, csv };
 
-/// One answer in every format; `text` is the table form. CSV is made of the JSON's list named `rows`.
+/// One answer in every format; `text` is the table form. CSV is made of the JSON's list named `rows`, or is
+/// one row of all there is where that is empty.
 struct Report {
     Json json;
     std::string text;
