@@ -2,90 +2,73 @@
 #include "mapping/grid.h"
 
 #include <algorithm>
+#include <array>
 #include <span>
 
 namespace headroom {
 namespace {
 
-using BlockRanges = std::vector<BlockRange>;  // disjoint, ascending
+// Blocks that still count under some loops: one interval, or what of it lies at the end of one value of a
+// loop and at the start of another's. So two ranges are enough: of a start and an end come starts and ends.
+struct BlockRanges {
+    std::array<BlockRange, 2> ranges{};
+    std::size_t count = 0;
 
-BlockRanges merged(BlockRanges all) {
-    std::sort(all.begin(), all.end(), [](BlockRange a, BlockRange b) { return a.from < b.from; });
-    BlockRanges result;
-    for (const BlockRange& i : all) {
-        if (!result.empty() && i.from <= result.back().to) {
-            result.back().to = std::max(result.back().to, i.to);
-        } else {
-            result.push_back(i);
+    const BlockRange* begin() const { return ranges.data(); }
+    const BlockRange* end() const { return ranges.data() + count; }
+
+    void add(BlockRange fresh) {
+        std::size_t kept = 0;
+        for (std::size_t i = 0; i < count; ++i) {
+            const BlockRange r = ranges[i];
+            if (r.from <= fresh.to && fresh.from <= r.to)
+                fresh = {std::min(r.from, fresh.from), std::max(r.to, fresh.to)};
+            else
+                ranges[kept++] = r;
         }
+        ranges[kept] = fresh;
+        count = kept + 1;
     }
-    return result;
-}
-
-// The part of `all` in which the leading loop is at `value`, counted from there.
-BlockRanges at_value(const BlockRanges& all, std::int64_t value, std::int64_t inner) {
-    BlockRanges result;
-    for (const BlockRange& i : all) {
-        const std::int64_t from = std::max(i.from - value * inner, std::int64_t{0});
-        const std::int64_t to = std::min(i.to - value * inner, inner);
-        if (from < to) result.push_back({from, to});
-    }
-    return result;
-}
-
-struct Run {
-    std::int64_t value = 0;
-    std::int64_t length = 1;
 };
 
-// Values of the leading loop in runs that the intervals treat alike. The last value is alone, its tile may
-// be smaller.
-std::vector<Run> runs(const BlockRanges& all, std::int64_t values, std::int64_t inner) {
-    std::vector<std::int64_t> cuts{0, values - 1, values};
+// Adds the part of `all` in which the leading loop is at `value`, counted from there.
+void add_at(BlockRanges& to, const BlockRanges& all, std::int64_t value, std::int64_t inner) {
+    for (const BlockRange& i : all) {
+        const BlockRange part{std::max(i.from - value * inner, std::int64_t{0}),
+                              std::min(i.to - value * inner, inner)};
+        if (part.from < part.to) to.add(part);
+    }
+}
+
+// First values of the runs of the leading loop that the intervals treat alike. The last value is alone, its
+// tile may be smaller.
+struct Runs {
+    std::array<std::int64_t, 12> cuts{};
+    std::size_t count = 0;
+
+    void cut(std::int64_t at) {
+        std::size_t place = count;
+        while (place > 0 && cuts[place - 1] > at) --place;
+        if (place > 0 && cuts[place - 1] == at) return;
+        std::copy_backward(cuts.begin() + place, cuts.begin() + count, cuts.begin() + count + 1);
+        cuts[place] = at;
+        ++count;
+    }
+};
+
+Runs runs(const BlockRanges& all, std::int64_t values, std::int64_t inner) {
+    Runs result;
+    for (const std::int64_t v : {std::int64_t{0}, values - 1, values}) result.cut(v);
     for (const BlockRange& i : all) {
         for (const std::int64_t v : {i.from / inner, (i.to - 1) / inner}) {
-            cuts.push_back(v);
-            cuts.push_back(v + 1);
+            result.cut(v);
+            result.cut(v + 1);
         }
     }
-    std::sort(cuts.begin(), cuts.end());
-    cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
-    std::vector<Run> result;
-    for (std::size_t i = 0; i + 1 < cuts.size(); ++i) result.push_back({cuts[i], cuts[i + 1] - cuts[i]});
     return result;
 }
 
-std::int64_t sum(std::span<const Step> grid, const Extents& extents, const BlockRanges& all,
-                 const DimensionSet& indexed, const TileWords& words) {
-    if (all.empty()) return 0;
-    if (grid.empty()) return words(extents);
-    const Step& step = grid.front();
-    const auto d = static_cast<std::size_t>(step.dimension);
-    const auto rest = grid.subspan(1);
-    const std::int64_t left = extents[d];
-    const std::int64_t tile = std::min(step.size, left);
-    const std::int64_t values = trips(left, tile);
-    Extents next = extents;
-    next[d] = tile;
-    const std::int64_t inner = blocks(Path(rest.begin(), rest.end()), next);
-    if (!indexed[d]) {
-        BlockRanges together;
-        for (const Run& run : runs(all, values, inner)) {
-            for (const BlockRange& i : at_value(all, run.value, inner)) together.push_back(i);
-        }
-        return sum(rest, next, merged(std::move(together)), indexed, words);
-    }
-    std::int64_t total = 0;
-    for (const Run& run : runs(all, values, inner)) {
-        next[d] = std::min(tile, left - run.value * tile);
-        total += run.length * sum(rest, next, at_value(all, run.value, inner), indexed, words);
-    }
-    return total;
-}
-
-}  // namespace
-
-std::int64_t blocks(const Path& grid, Extents extents) {
+std::int64_t blocks(std::span<const Step> grid, Extents extents) {
     std::int64_t product = 1;
     for (const Step& step : grid) {
         std::int64_t& left = extents[static_cast<std::size_t>(step.dimension)];
@@ -95,10 +78,46 @@ std::int64_t blocks(const Path& grid, Extents extents) {
     return product;
 }
 
+std::int64_t sum(std::span<const Step> grid, const Extents& extents, const BlockRanges& all,
+                 const DimensionSet& indexed, const TileWords& words) {
+    if (all.count == 0) return 0;
+    if (grid.empty()) return words(extents);
+    const Step& step = grid.front();
+    const auto d = static_cast<std::size_t>(step.dimension);
+    const auto rest = grid.subspan(1);
+    const std::int64_t left = extents[d];
+    const std::int64_t tile = std::min(step.size, left);
+    const std::int64_t values = trips(left, tile);
+    Extents next = extents;
+    next[d] = tile;
+    const std::int64_t inner = blocks(rest, next);
+    const Runs all_runs = runs(all, values, inner);
+    BlockRanges together;
+    std::int64_t total = 0;
+    for (std::size_t r = 0; r + 1 < all_runs.count; ++r) {
+        const std::int64_t value = all_runs.cuts[r];
+        if (!indexed[d]) {
+            add_at(together, all, value, inner);
+            continue;
+        }
+        BlockRanges here;
+        add_at(here, all, value, inner);
+        next[d] = std::min(tile, left - value * tile);
+        total += (all_runs.cuts[r + 1] - value) * sum(rest, next, here, indexed, words);
+    }
+    return indexed[d] ? total : sum(rest, next, together, indexed, words);
+}
+
+}  // namespace
+
+std::int64_t blocks(const Path& grid, Extents extents) { return blocks(std::span(grid), extents); }
+
 std::int64_t sum_of_distinct(const Path& grid, const Extents& extents, BlockRange interval,
                              const DimensionSet& indexed, const TileWords& words) {
     if (interval.from >= interval.to) return 0;
-    return sum(grid, extents, {interval}, indexed, words);
+    BlockRanges all;
+    all.add(interval);
+    return sum(grid, extents, all, indexed, words);
 }
 
 }  // namespace headroom

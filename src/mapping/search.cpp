@@ -3,115 +3,24 @@
 
 #include "mapping/footprint.h"
 #include "mapping/legality.h"
+#include "mapping/search_space.h"
 #include "mapping/timing.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
-#include <numeric>
 #include <optional>
-#include <set>
 
 namespace headroom {
 namespace {
 
-using Values = std::vector<std::int64_t>;
-
-void visit(const Nest& n, const auto& f) {
-    f(n);
-    for (const Nest& inner : n.body) visit(inner, f);
-}
-
-// What a tile factor may be: granule times 2^k and 3 x 2^k, and the largest dimension that it cuts.
-Values values_of(const MappedComputation& nest, std::size_t factor) {
-    const TileFactor& t = nest.mapping.tiles[factor];
-    if (!t.searched) return {t.value};
-    std::int64_t largest = 1;
-    for (const NestKernel& k : nest.mapping.kernels) {
-        visit(k.nest, [&](const Nest& n) {
-            for (const Loop& l : n.loops) {
-                if (l.factor == static_cast<int>(factor))
-                    largest = std::max(
-                        largest, nest.computation.dimensions[static_cast<std::size_t>(l.dimension)].size);
-            }
-        });
-    }
-    Values values;
-    for (std::int64_t v = std::min(t.granule, largest); v < largest; v *= 2) {
-        values.push_back(v);
-        if (v * 3 / 2 < largest && v > t.granule) values.push_back(v * 3 / 2);
-    }
-    values.push_back(largest);
-    return values;
-}
-
-std::set<std::size_t> factors_of(const Nest& nest) {
-    std::set<std::size_t> used;
-    visit(nest, [&](const Nest& n) {
-        for (const Loop& l : n.loops) {
-            if (l.factor >= 0) used.insert(static_cast<std::size_t>(l.factor));
-        }
-    });
-    return used;
-}
-
-// Every way to order neighbouring loops of one binding, in this nest and those inside. Loops of one
-// dimension keep their order, and loops over warps stay where they are.
-std::vector<Nest> orders(const Nest& n) {
-    std::vector<std::vector<Loop>> loops{{}};
-    for (std::size_t from = 0; from < n.loops.size();) {
-        std::size_t to = from + 1;
-        while (to < n.loops.size() && n.loops[to].over == n.loops[from].over) ++to;
-        std::vector<std::size_t> order(to - from);
-        std::iota(order.begin(), order.end(), from);
-        std::vector<std::vector<Loop>> longer;
-        do {
-            bool kept = true;
-            for (std::size_t i = 0; i < order.size(); ++i) {
-                for (std::size_t j = i + 1; j < order.size(); ++j) {
-                    const bool same = n.loops[order[i]].dimension == n.loops[order[j]].dimension;
-                    if (order[i] > order[j] && (same || n.loops[from].over == LoopBinding::warps))
-                        kept = false;
-                }
-            }
-            for (std::size_t i = 0; kept && i < loops.size(); ++i) {
-                longer.push_back(loops[i]);
-                for (const std::size_t at : order) longer.back().push_back(n.loops[at]);
-            }
-        } while (std::next_permutation(order.begin(), order.end()));
-        loops = std::move(longer);
-        from = to;
-    }
-    std::vector<Nest> all;
-    for (std::vector<Loop>& order : loops) {
-        all.push_back(n);
-        all.back().loops = std::move(order);
-    }
-    for (std::size_t child = 0; child < n.body.size(); ++child) {
-        std::vector<Nest> more;
-        for (const Nest& inner : orders(n.body[child])) {
-            for (Nest variant : all) {
-                variant.body[child] = inner;
-                more.push_back(std::move(variant));
-            }
-        }
-        all = std::move(more);
-    }
-    return all;
-}
+using Values = TileValues;
 
 struct Score {
     Seconds time;
     std::int64_t l2_bytes = 0;
     auto operator<=>(const Score&) const = default;
 };
-
-// The loops over time in the order in which they stand: all that matters on the chip.
-void time_order(const Nest& n, std::vector<int>& order) {
-    for (const Loop& l : n.loops) {
-        if (l.over == LoopBinding::time) order.push_back(l.dimension);
-    }
-    for (const Nest& inner : n.body) time_order(inner, order);
-}
 
 // One kernel in all its orders.
 struct Variants {
@@ -122,11 +31,24 @@ struct Variants {
     std::map<Values, std::pair<Score, std::size_t>> best;  // by the values of its factors
 };
 
+// Kernels that share no tile factor with others: their best tiles are found by themselves.
+struct Part {
+    std::vector<std::size_t> kernels{}, factors{};
+    std::multimap<Seconds, std::pair<Values, bool>> open{};  // tilings by their bound; whether it is tight
+    bool found = false;
+    Score best{};
+    Values chosen{};
+
+    bool proven() const { return open.empty() || (found && open.begin()->first > best.time); }
+    Seconds bound() const { return proven() ? best.time : open.begin()->first; }
+};
+
 struct Search {
     const MappedComputation& nest;
     const MappingDevice& device;
     SearchLimit limit;
     std::vector<Variants> kernels{};
+    std::vector<Part> parts{};
     std::map<std::pair<std::size_t, Values>, Seconds> bounds{}, on_chip{};
     SearchResult result{};
 
@@ -192,12 +114,10 @@ struct Search {
     void prepare() {
         for (std::size_t k = 0; k < nest.mapping.kernels.size(); ++k) {
             Variants v;
-            const auto used = factors_of(nest.mapping.kernels[k].nest);
+            const auto used = tile_factors(nest.mapping.kernels[k].nest);
             v.factors.assign(used.begin(), used.end());
-            for (Nest& order : orders(nest.mapping.kernels[k].nest)) {
-                std::vector<int> in_time;
-                time_order(order, in_time);
-                v.by_time.emplace(std::move(in_time), v.nests.size());
+            for (Nest& order : loop_orders(nest.mapping.kernels[k].nest)) {
+                v.by_time.emplace(time_order(order), v.nests.size());
                 MappedComputation m = nest;
                 m.mapping.kernels[k].nest = std::move(order);
                 v.plans.push_back(make_plan(m));
@@ -207,14 +127,40 @@ struct Search {
         }
     }
 
-    std::vector<Values> tilings() const {
-        std::vector<Values> all{{}};
-        for (std::size_t f = 0; f < nest.mapping.tiles.size(); ++f) {
+    // A factor that is not searched ties nothing together.
+    std::vector<std::size_t> searched(std::size_t kernel) const {
+        std::vector<std::size_t> factors;
+        for (const std::size_t f : kernels[kernel].factors) {
+            if (nest.mapping.tiles[f].searched) factors.push_back(f);
+        }
+        return factors;
+    }
+
+    void divide() {
+        std::vector<std::size_t> first(kernels.size());  // kernel of the same part
+        std::map<std::size_t, std::size_t> user;         // kernel of each factor
+        for (std::size_t k = 0; k < kernels.size(); ++k) {
+            first[k] = k;
+            for (const std::size_t f : searched(k)) {
+                const std::size_t other = first[user.emplace(f, k).first->second];
+                std::replace(first.begin(), first.begin() + static_cast<std::ptrdiff_t>(k) + 1, first[k],
+                             other);
+            }
+        }
+        std::map<std::size_t, Part> by_first;
+        for (std::size_t k = 0; k < kernels.size(); ++k) by_first[first[k]].kernels.push_back(k);
+        for (const auto& [f, k] : user) by_first[first[k]].factors.push_back(f);
+        for (auto& [k, part] : by_first) parts.push_back(std::move(part));
+    }
+
+    std::vector<Values> tilings(const Part& part) const {
+        std::vector<Values> all{given()};
+        for (const std::size_t f : part.factors) {
             std::vector<Values> longer;
             for (const Values& some : all) {
-                for (const std::int64_t v : values_of(nest, f)) {
+                for (const std::int64_t v : tile_values(nest, f)) {
                     longer.push_back(some);
-                    longer.back().push_back(v);
+                    longer.back()[f] = v;
                 }
             }
             all = std::move(longer);
@@ -222,75 +168,108 @@ struct Search {
         return all;
     }
 
-    /// Tilings by their bound, and whether that is the tight one.
-    using Open = std::multimap<Seconds, std::pair<Values, bool>>;
+    Values given() const {
+        Values values;
+        for (const TileFactor& t : nest.mapping.tiles) values.push_back(t.value);
+        return values;
+    }
 
-    /// All that fit, by the cheap bound.
-    Open open_tilings() {
-        Open open;
-        std::int64_t orders_of_all = 1;
-        for (const Variants& v : kernels) orders_of_all *= static_cast<std::int64_t>(v.nests.size());
-        for (Values& values : tilings()) {
-            result.tilings += orders_of_all;
-            Seconds sum;
-            bool fits = true;
-            for (std::size_t k = 0; fits && k < kernels.size(); ++k) {
-                const Seconds least = bound(k, values);
-                fits = least >= Seconds{};
-                sum += least;
-            }
-            if (fits)
-                open.emplace(sum, std::pair(std::move(values), false));
-            else
-                result.too_large += orders_of_all;
+    std::optional<Seconds> bound(const Part& part, const Values& values) {
+        Seconds sum;
+        for (const std::size_t k : part.kernels) {
+            const Seconds least = bound(k, values);
+            if (least < Seconds{}) return std::nullopt;
+            sum += least;
         }
-        return open;
+        return sum;
+    }
+
+    // All that fit, by the cheap bound.
+    void open_tilings() {
+        std::int64_t all = 1, fit = 1;
+        for (Part& part : parts) {
+            std::int64_t count = 0;
+            for (Values& values : tilings(part)) {
+                ++count;
+                if (const auto least = bound(part, values))
+                    part.open.emplace(*least, std::pair(std::move(values), false));
+            }
+            all *= count;
+            fit *= static_cast<std::int64_t>(part.open.size());
+        }
+        std::int64_t orders = 1;
+        for (const Variants& v : kernels) orders *= static_cast<std::int64_t>(v.nests.size());
+        result.tilings = all * orders;
+        result.too_large = (all - fit) * orders;
+    }
+
+    void consider(Part& part, const Values& values) {
+        Score sum;
+        for (const std::size_t k : part.kernels) {
+            const Score s = score(k, values).first;
+            if (s.time < Seconds{}) return;
+            sum.time += s.time;
+            sum.l2_bytes += s.l2_bytes;
+        }
+        if (part.found && part.best <= sum) return;
+        part.best = sum;
+        part.chosen = values;
+        part.found = true;
+    }
+
+    // The open tiling of least bound: analysed, or bounded more tightly and put back.
+    void step(Part& part) {
+        const Seconds least = part.open.begin()->first;
+        auto [values, tight] = std::move(part.open.begin()->second);
+        part.open.erase(part.open.begin());
+        if (tight) return consider(part, values);
+        Seconds sum;
+        for (const std::size_t k : part.kernels) sum += tight_bound(k, values);
+        part.open.emplace(max(least, sum), std::pair(std::move(values), true));
+    }
+
+    // The part that may gain most by another step; nothing when all are done.
+    Part* next() {
+        Part* most = nullptr;
+        const auto gain = [](const Part& p) {
+            return p.found ? p.best.time - p.bound() : Seconds(std::numeric_limits<double>::infinity());
+        };
+        for (Part& p : parts) {
+            if (!p.proven() && (most == nullptr || gain(p) > gain(*most))) most = &p;
+        }
+        return most;
     }
 
     void run() {
         prepare();
-        Open open = open_tilings();
-        Score best;
-        Values chosen, given;
-        const auto consider = [&](const Values& values) {
-            Score sum;
-            for (std::size_t k = 0; k < kernels.size(); ++k) {
-                const Score s = score(k, values).first;
-                if (s.time < Seconds{}) return;
-                sum.time += s.time;
-                sum.l2_bytes += s.l2_bytes;
-            }
-            if (result.found && best <= sum) return;
-            best = sum;
-            chosen = values;
-            result.found = true;
-        };
-        for (const TileFactor& t : nest.mapping.tiles) given.push_back(t.value);
-        bool given_fits = true;
-        for (std::size_t k = 0; k < kernels.size(); ++k) given_fits &= bound(k, given) >= Seconds{};
-        if (given_fits) consider(given);
-        while (!open.empty() && result.analysed < limit.analyses) {
-            const Seconds least = open.begin()->first;
-            if (result.found && least > best.time) break;
-            auto [values, tight] = std::move(open.begin()->second);
-            open.erase(open.begin());
-            if (tight) {
-                consider(values);
-                continue;
-            }
-            Seconds sum;
-            for (std::size_t k = 0; k < kernels.size(); ++k) sum += tight_bound(k, values);
-            open.emplace(max(least, sum), std::pair(std::move(values), true));
+        divide();
+        open_tilings();
+        for (Part& part : parts) {
+            if (bound(part, given())) consider(part, given());
         }
-        if (!result.found) return;
-        result.proven = open.empty() || open.begin()->first > best.time;
-        result.bound = result.proven ? best.time : open.begin()->first;
-        result.gap = result.proven ? 0 : (best.time - result.bound) / best.time;
-        finish(chosen);
+        while (Part* part = result.analysed < limit.analyses ? next() : nullptr) step(*part);
+        Seconds best;
+        result.found = result.proven = true;
+        for (const Part& part : parts) {
+            result.found &= part.found;
+            result.proven &= part.proven();
+            result.bound += part.bound();
+            best += part.best.time;
+        }
+        if (!result.found) {
+            result = {false, {}, {}, result.tilings, result.too_large, result.analysed, false, {}, 0};
+            return;
+        }
+        result.gap = result.proven ? 0 : (best - result.bound) / best;
+        finish();
     }
 
-    void finish(const Values& chosen) {
+    void finish() {
         MappedComputation m = nest;
+        Values chosen = given();
+        for (const Part& part : parts) {
+            for (const std::size_t f : part.factors) chosen[f] = part.chosen[f];
+        }
         set(m, chosen);
         for (std::size_t k = 0; k < kernels.size(); ++k)
             m.mapping.kernels[k].nest = kernels[k].nests[score(k, chosen).second].mapping.kernels[k].nest;
