@@ -82,6 +82,7 @@ Generation read_generation(const std::string& path) {
     g.name = root.text("name");
     g.title = root.text("title");
     g.sources = read_sources(root);
+    g.l2_copies = root.plain_fact("l2_copies", g.sources, false);
     MapReader rates = root.map("matrix_flop_per_clock");
     g.matrix_flop_per_clock = by_type<double>(
         rates, [&](MapReader& map, std::string_view key) { return map.plain_fact(key, g.sources, true); });

@@ -168,14 +168,15 @@ bool kept(const Context& c, std::size_t kernel, std::size_t tensor, std::int64_t
 }
 
 void count_hbm(const Context& c, std::size_t kernel, KernelAnalysis& k) {
-    const auto shared = static_cast<std::int64_t>(c.device.l2_kept * static_cast<double>(c.device.l2_bytes));
-    const std::int64_t room = std::max<std::int64_t>(0, shared - l2_residents(c));
-    const CacheTraffic cache = cache_traffic(c.plan, c.nest, kernel, c.device.sms * k.blocks_per_sm, room);
+    const std::int64_t room = std::max<std::int64_t>(0, c.device.l2_bytes - l2_residents(c));
+    const auto for_next = static_cast<std::int64_t>(c.device.l2_kept * static_cast<double>(room));
+    const CacheTraffic cache = cache_traffic(c.plan, c.nest, kernel, c.device.sms * k.blocks_per_sm,
+                                             {room, c.device.l2_copies, c.device.uneven});
     k.waves_kept = cache.waves_kept;
     k.l2_footprint_bytes = cache.l2_bytes;
     for (std::size_t t = 0; t < cache.words.size(); ++t) {
         Moved words = cache.words[t];
-        if (words.reads > 0 && kept(c, kernel, t, room)) words.reads = 0;
+        if (words.reads > 0 && kept(c, kernel, t, for_next)) words.reads = 0;
         if (words.reads + words.writes > 0) traffic_of(k.tensors, t).words[at(MemoryLevel::hbm)] = words;
     }
 }

@@ -2,6 +2,7 @@
 #include "mapping/device.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace headroom {
 namespace {
@@ -17,9 +18,8 @@ std::int64_t whole_bytes(const std::optional<Fact<Bytes>>& fact) {
     return fact ? static_cast<std::int64_t>(fact->value.base()) : 0;
 }
 
-// Blocks drift out of step and each half of a divided L2 keeps copies of what both read: decode tables show
-// that an array of three quarters of L2 is found again and one of more is not (perf/attention_time.cpp,
-// l2_decode).
+// Decode tables show that an array of three quarters of L2 is found again and one of more is not
+// (perf/attention_time.cpp, l2_decode).
 constexpr double kL2Kept = 0.75;
 
 }  // namespace
@@ -37,6 +37,9 @@ MappingDevice mapping_device(const Hardware& h) {
     d.hbm_bytes = static_cast<std::int64_t>(h.memory.capacity.value.base());
     d.l2_bytes = whole_bytes(h.memory.l2);
     d.l2_kept = kL2Kept;
+    if (h.generation.l2_copies) d.l2_copies = static_cast<std::int64_t>(h.generation.l2_copies->value);
+    // Blocks of a kernel of products; even between 1 - jitter and 1 + jitter (bundled_ceilings.h).
+    d.uneven = reach.bundled.flash.jitter / std::sqrt(3.0);
     d.sram_per_sm_bytes = whole_bytes(h.compute.sram_per_sm);
     d.sram_per_block_bytes = whole_bytes(h.compute.sram_per_block);
     d.registers_per_sm_bytes = whole_bytes(h.compute.registers_per_sm);

@@ -15,7 +15,9 @@ struct MappingDevice {
     std::int64_t sms = 1;
     std::int64_t hbm_bytes = 0;
     std::int64_t l2_bytes = 0;
-    double l2_kept = 1;  ///< share of it that blocks find again
+    double l2_kept = 1;          ///< share of it that a kernel finds of what the one before has touched
+    std::int64_t l2_copies = 1;  ///< that it holds of what many SMs read
+    double uneven = 0;           ///< standard deviation of the time of equal blocks, over that time
     std::int64_t sram_per_sm_bytes = 0;
     std::int64_t sram_per_block_bytes = 0;
     std::int64_t registers_per_sm_bytes = 0;

@@ -26,6 +26,8 @@ struct Generation {
     std::vector<Source> sources;
     /// Dense FLOP per clock and SM of the widest unit for a type: the bound that no peak may exceed.
     std::map<ElementType, Fact<double>> matrix_flop_per_clock;
+    /// Copies that the L2 holds of what all SMs read: its partitions, if each caches for its own SMs.
+    std::optional<Fact<double>> l2_copies;
     /// The kernels of the family (`kernels:`), for devices that were not measured themselves.
     MeasuredCeilings kernels;
     /// The device that `kernels` were fitted on: its SMs, clock and memory bandwidth; the others are zero.

@@ -288,13 +288,12 @@ std::int64_t touched(const MappedComputation& m, const std::vector<std::vector<B
 // Blocks in step behind an L2 that holds whole waves, or nothing.
 void through_cache(const MappedComputation& m, const std::vector<std::vector<BlockTile>>& blocks,
                    std::size_t wave, std::int64_t l2_bytes, Counts& counts) {
-    std::size_t kept = 0;
-    if (l2_bytes > 0) {
-        while ((kept + 1) * wave < blocks.size() &&
-               touched(m, blocks, 0, std::min(blocks.size(), (kept + 1) * wave)) <= l2_bytes)
-            ++kept;
-    }
     for (std::size_t at = 0; at < blocks.size(); at += wave) {
+        // Waves before this one whose data fits together with what came since, its own included.
+        std::size_t kept = 0;
+        while (l2_bytes > 0 && kept * wave < at &&
+               touched(m, blocks, at - kept * wave, std::min(blocks.size(), at + wave)) <= l2_bytes)
+            ++kept;
         std::set<Tile> there;
         for (std::size_t b = at - std::min(at, kept * wave); l2_bytes > 0 && b < at; ++b) {
             for (const BlockTile& t : blocks[b]) there.insert(t.tile);

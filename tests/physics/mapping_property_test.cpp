@@ -224,14 +224,14 @@ TEST_CASE("the closed forms count what running the loops counts", "[mapping][phy
             // Room for nothing, for just the first wave, for half as much again, for two and for all.
             const std::int64_t per_sm = 16;  // no SRAM limit on this device
             const std::int64_t wave = device.sms * per_sm;
-            const std::int64_t first = cache_traffic(plan, nest, k, wave, 0).l2_bytes;
+            const std::int64_t first = cache_traffic(plan, nest, k, wave, {0}).l2_bytes;
             const std::int64_t factor = r.between(0, 4);
             const std::int64_t l2 = factor == 4 ? 1 << 30 : first * factor / 2;
             const bool modelled = l2 == 0 ? !staged_under_warps(plan) : l2 >= first;
             device.l2_bytes = 0;
             KernelAnalysis found = analyse(nest, plan, device).kernels[k];
             for (TensorTraffic& t : found.tensors) t.words[0] = {};
-            const CacheTraffic cache = cache_traffic(plan, nest, k, wave, l2);
+            const CacheTraffic cache = cache_traffic(plan, nest, k, wave, {l2});
             Counts fast = counts_of(found);
             for (std::size_t t = 0; modelled && t < cache.words.size(); ++t) {
                 const Moved& w = cache.words[t];
