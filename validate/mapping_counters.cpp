@@ -63,8 +63,9 @@ LaunchMapping loss_mapping(const Case& c) {
     LaunchMapping m{c.fused ? "loss-fused" : "loss-unfused", {}};
     set(m.set, "T", c.tokens);
     set(m.set, "H", c.hidden);
-    set(m.set, "C", kernels::kLossParts);
-    set(m.set, "vocabulary", kernels::kLossParts * kernels::loss_part_columns(c.vocabulary));
+    const int parts = kernels::loss_parts(c.vocabulary);
+    set(m.set, "C", parts);
+    set(m.set, "vocabulary", parts * kernels::kLossPartColumns);
     return m;
 }
 

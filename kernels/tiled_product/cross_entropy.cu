@@ -39,7 +39,7 @@ struct PartsParameters {
     const Bf16* x;
     const Bf16* w;
     const int* targets;
-    float *maxima, *sums, *target_logits;  // [token][part]
+    float *maxima, *sums, *target_logits;  // [part][token]
     int tokens, hidden, vocabulary;
 };
 
@@ -87,13 +87,12 @@ __global__ void __launch_bounds__(PartsTile::kThreads, PartsTile::kBlocks)
     extern __shared__ __align__(1024) unsigned char shared[];
     __shared__ PartsState state;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const auto place = block_place(static_cast<int>(blockIdx.x), tiles_of(p.tokens, kTileTokens), kLossParts,
-                                   kLossTokenGroup / kTileTokens);
+    const auto place = block_place(static_cast<int>(blockIdx.x), tiles_of(p.tokens, kTileTokens),
+                                   loss_parts(p.vocabulary), kLossTokenGroup / kTileTokens);
     const int part = place.column_tile;
     const int first_token = place.token_tile * kTileTokens;
     const int tokens = p.tokens - first_token;
-    const int per_part = loss_part_columns(p.vocabulary);
-    const int begin = min(part * per_part, p.vocabulary), end = min(begin + per_part, p.vocabulary);
+    const int begin = part * kLossPartColumns, end = min(begin + kLossPartColumns, p.vocabulary);
     const int depth_steps = tiles_of(p.hidden, kTileDepth);
     if (threadIdx.x < kTileTokens) {
         const int row = static_cast<int>(threadIdx.x);
@@ -139,7 +138,7 @@ __global__ void __launch_bounds__(PartsTile::kThreads, PartsTile::kBlocks)
     if (threadIdx.x >= kTileTokens || static_cast<int>(threadIdx.x) >= tokens) return;
     Running all = nothing();
     for (const Running& running : state.rows[threadIdx.x]) all.join(running);
-    const std::int64_t to = std::int64_t(first_token + static_cast<int>(threadIdx.x)) * kLossParts + part;
+    const std::int64_t to = std::int64_t(part) * p.tokens + first_token + threadIdx.x;
     p.maxima[to] = all.maximum;
     p.sums[to] = all.sum;
     p.target_logits[to] = state.target_logits[threadIdx.x];
@@ -150,9 +149,8 @@ __global__ void __launch_bounds__(kMergeTokens) loss_merge_kernel(const PartsPar
     if (token >= p.tokens) return;
     Running all = nothing();
     float target = 0;
-#pragma unroll
-    for (int part = 0; part < kLossParts; ++part) {
-        const std::int64_t from = std::int64_t(token) * kLossParts + part;
+    for (int part = 0; part < loss_parts(p.vocabulary); ++part) {
+        const std::int64_t from = std::int64_t(part) * p.tokens + token;
         all.join({p.maxima[from], p.sums[from]});
         target += p.target_logits[from];
     }
@@ -204,8 +202,9 @@ CrossEntropy::CrossEntropy(int tokens, int hidden, int vocabulary, bool fused)
     HEADROOM_REQUIRE(tokens > 0 && hidden > 0 && vocabulary > 0, "cross entropy: empty shape");
     HEADROOM_REQUIRE(hidden % 8 == 0, "cross entropy: the hidden width is no multiple of 8");
     const auto rows = static_cast<std::size_t>(tokens);
-    scratch_ = DeviceBuffer(fused ? rows * kLossParts * 3 * sizeof(float)
-                                  : rows * static_cast<std::size_t>(stride_) * sizeof(Bf16));
+    scratch_ =
+        DeviceBuffer(fused ? rows * static_cast<std::size_t>(loss_parts(vocabulary)) * 3 * sizeof(float)
+                           : rows * static_cast<std::size_t>(stride_) * sizeof(Bf16));
 }
 
 void CrossEntropy::run(const void* x, const void* w, const int* targets, float* loss, Stream stream) const {
@@ -223,7 +222,7 @@ void CrossEntropy::run(const void* x, const void* w, const int* targets, float* 
         return true;
     }();
     static_cast<void>(raised);
-    const std::int64_t values = std::int64_t{tokens_} * kLossParts;
+    const std::int64_t values = std::int64_t{tokens_} * loss_parts(vocabulary_);
     auto* maxima = scratch_.as<float>();
     const PartsParameters p{static_cast<const Bf16*>(x),
                             static_cast<const Bf16*>(w),
@@ -234,7 +233,7 @@ void CrossEntropy::run(const void* x, const void* w, const int* targets, float* 
                             tokens_,
                             hidden_,
                             vocabulary_};
-    const auto blocks = static_cast<unsigned>(tiles_of(tokens_, kTileTokens) * kLossParts);
+    const auto blocks = static_cast<unsigned>(tiles_of(tokens_, kTileTokens) * loss_parts(vocabulary_));
     loss_parts_kernel<<<blocks, PartsTile::kThreads, PartsTile::kSharedBytes, stream>>>(p);
     loss_merge_kernel<<<static_cast<unsigned>(tiles_of(tokens_, kMergeTokens)), kMergeTokens, 0, stream>>>(
         p, loss);

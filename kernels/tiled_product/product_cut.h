@@ -16,11 +16,12 @@ constexpr int kTileBuffers = 3;
 constexpr int kTokenGroup = 1024;
 constexpr int kLossTokenGroup = 2048;
 
-constexpr int kLossParts = 64;  // of the vocabulary, each a block's
+// Columns of the vocabulary that a block has. One tile: blocks that stream several live long enough to come
+// out of step, and what they share then comes from HBM several times.
+constexpr int kLossPartColumns = kTileColumns;
 constexpr int kActivationColumns = 2048;
 constexpr int kMergeTokens = 64;
 
-// Columns of the vocabulary in each part but the last, which may have fewer or none.
-constexpr int loss_part_columns(int vocabulary) { return (vocabulary + kLossParts - 1) / kLossParts; }
+constexpr int loss_parts(int vocabulary) { return (vocabulary + kLossPartColumns - 1) / kLossPartColumns; }
 
 }  // namespace headroom::kernels

@@ -25,12 +25,10 @@ DeviceCeilings measured() {
     return m;
 }
 
-/// Five per cent, but for what is known to be off (docs/mapping.md): the loss forms, whose long-lived blocks
-/// drift out of step or keep more than a least-recently-used cache would; and small launches, among whose
-/// written bytes some 10 MB are of other work.
+/// Five per cent, but for what is known to be off (docs/mapping.md): the fused loss, and small launches, among
+/// whose written bytes some 10 MB are of other work.
 double counter_bound(const TrafficCount& c) {
-    if (c.mapping == "loss-fused") return 0.35;
-    if (c.mapping == "loss-unfused") return 0.2;
+    if (c.mapping == "loss-fused") return 0.07;
     return c.counted() < Bytes(1e8) ? 0.16 : 0.05;
 }
 

@@ -113,7 +113,7 @@ TEST_CASE("launches find their mappings with their sizes", "[validate]") {
     const auto loss = mapping_of(c, h200);
     REQUIRE(loss);
     CHECK(loss->name == "loss-unfused");
-    CHECK(loss->set.at("vocabulary") == "1024");  // 64 parts of 16 columns
+    CHECK(loss->set.at("vocabulary") == "1024");  // 8 parts of 128 columns
     c.op = CaseKind::kFlashAttention;
     c.query_heads = 32;
     c.kv_heads = 8;
