@@ -91,15 +91,16 @@ int run_once(const std::vector<std::string>& arguments) {
     const auto cases = suite(arguments[1]);
     const Case& c = cases.at(std::stoul(arguments[2]));
     const auto prepared = prepare(c, pool);
-    // Reading more than the L2 holds pushes out what was written: before the case, so that it starts cold and
-    // pays for no other's lines; after it, so that the last of its own can be counted.
-    const DeviceBuffer other(8 * device_info().l2_bytes / 1024 * 1024), sink(16);
+    // Reading other memory pushes out of L2 what was written: before the case, so that it starts cold and
+    // pays for no other's lines; after it, so that the last of its own can be counted. One pass over several
+    // times what L2 holds leaves a sixth of the written lines there.
+    const DeviceBuffer other(32 * device_info().l2_bytes / 1024 * 1024), sink(16);
     const OwnedStream stream;
     const auto drain = [&] {
         read_memory(ReadMethod::kLoads, other.data(), other.bytes(), sink.as<unsigned>(), stream);
         stream.synchronize();
     };
-    drain();
+    for (int pass = 0; pass < 16; ++pass) drain();
     HEADROOM_CUDA(cudaProfilerStart());
     prepared.launch(stream, 0);
     stream.synchronize();

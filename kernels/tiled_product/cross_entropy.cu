@@ -107,7 +107,9 @@ __global__ void __launch_bounds__(PartsTile::kThreads, PartsTile::kBlocks)
     int rows_left = end - begin, at = 0;  // of what is copied next
     const auto copy = [&](std::uint32_t stage) {
         copy_stage<kTileTokens, Tile::kThreads>(stage, x, tokens, p.hidden, at);
-        copy_stage<kTileColumns, Tile::kThreads>(stage + Tile::kInputBytes, w, rows_left, p.hidden, at);
+        // The blocks that share these rows run together, and nobody comes back: they make room for tokens.
+        copy_stage<kTileColumns, Tile::kThreads, Reuse::kOnce>(stage + Tile::kInputBytes, w, rows_left,
+                                                               p.hidden, at);
         at += kTileDepth;
         if (at < p.hidden) return;
         at = 0;

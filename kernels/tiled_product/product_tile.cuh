@@ -43,7 +43,7 @@ __device__ constexpr std::uint32_t in_stage(int row, int chunk) {
 }
 
 // `Rows` rows from `source` on, columns `at` .. at + 31; zeros past `rows` and past the row's end.
-template <int Rows, int Threads>
+template <int Rows, int Threads, Reuse R = Reuse::kMany>
 __device__ void copy_stage(std::uint32_t shared, const Bf16* source, int rows, int depth, int at) {
     constexpr int kChunks = kTileDepth / 8;
     static_assert(Rows * kChunks % Threads == 0);
@@ -52,8 +52,8 @@ __device__ void copy_stage(std::uint32_t shared, const Bf16* source, int rows, i
         const int row = (i * Threads + static_cast<int>(threadIdx.x)) / kChunks;
         const int chunk = static_cast<int>(threadIdx.x) % kChunks;
         const bool valid = row < rows && at + chunk * 8 < depth;
-        copy_16_async<Reuse::kMany>(shared + in_stage(row, chunk),
-                                    source + (valid ? row * depth + at + chunk * 8 : 0), valid);
+        copy_16_async<R>(shared + in_stage(row, chunk), source + (valid ? row * depth + at + chunk * 8 : 0),
+                         valid);
     }
 }
 
