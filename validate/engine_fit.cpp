@@ -31,7 +31,7 @@ constexpr double micro = 1e-6;
 const HostParameter kHost[] = {
     {"per_step", 0, 5 * milli, 1 * milli, milli, " ms", &EngineTime::per_step},
     {"per_sequence", 0, 50 * micro, 25 * micro, micro, " us", &EngineTime::per_sequence},
-    {"per_prompt", 0, 20 * milli, 5 * milli, milli, " ms", &EngineTime::per_prompt},
+    {"per_prompt", 0, 5 * milli, 1 * milli, milli, " ms", &EngineTime::per_prompt},
     {"overlap", 1, 8, 3, 1, "", nullptr},
 };
 const HostParameter kRequest{"per_request",           0, 200 * milli, 30 * milli, milli, " ms",
@@ -73,6 +73,34 @@ std::vector<double> weights_of(const std::vector<ServedCase>& cases) {
     return weights;
 }
 
+/// A run with the device's part of its steps, which no host time changes.
+struct Prepared {
+    IterationBatches batches;
+    Seconds plain;
+    Seconds with_prompt;
+    Seconds measured;
+};
+
+std::vector<Prepared> prepared(const std::vector<ServedCase>& cases) {
+    std::vector<Prepared> all;
+    for (const ServedCase& c : cases) {
+        const ServedLoad s = served_load(*c.run, *c.model, *c.hardware, *c.engine);
+        const Engine bare = without_host(*c.engine);
+        const auto device = [&](const Batch& batch) {
+            return step_time(s.parts, batch, *c.hardware, bare).time.expected;
+        };
+        const IterationBatches batches = iteration_batches(s.parts, *c.hardware, bare, s.load, s.batch);
+        all.push_back({batches, device(batches.plain), device(batches.with_prompt), c.run->tpot});
+    }
+    return all;
+}
+
+Seconds tpot(const Prepared& p, const Engine& e) {
+    const double share = p.batches.share;
+    return (1 - share) * with_host(p.plain, p.batches.plain, e) +
+           share * with_host(p.with_prompt, p.batches.with_prompt, e);
+}
+
 /// Values of kHost that fit the runs' TPOT, each engine with its own memory and scheduler.
 std::vector<double> host_values(const std::vector<ServedCase>& cases, const EngineTime& start,
                                 const EngineTime& centre, double pull) {
@@ -80,14 +108,14 @@ std::vector<double> host_values(const std::vector<ServedCase>& cases, const Engi
     for (const HostParameter& p : kHost)
         parameters.push_back({p.name, std::clamp(get(start, p), p.low, p.high), p.low, p.high});
     const std::vector<double> weights = weights_of(cases);
+    const std::vector<Prepared> runs = prepared(cases);
+    Engine now;
     const Residuals residuals = [&](std::span<const double> values, std::span<double> out) {
-        for (std::size_t i = 0; i < cases.size(); ++i) {
-            Engine now = *cases[i].engine;
-            for (std::size_t k = 0; k < values.size(); ++k) set(now.time, kHost[k], values[k]);
-            out[i] = weights[i] * std::log(times(cases[i], now).tpot.expected / cases[i].run->tpot);
-        }
+        for (std::size_t k = 0; k < values.size(); ++k) set(now.time, kHost[k], values[k]);
+        for (std::size_t i = 0; i < runs.size(); ++i)
+            out[i] = weights[i] * std::log(tpot(runs[i], now) / runs[i].measured);
         for (std::size_t k = 0; k < values.size(); ++k)
-            out[cases.size() + k] =
+            out[runs.size() + k] =
                 pull * (values[k] - get(centre, kHost[k])) / (kHost[k].high - kHost[k].low);
     };
     return fit(parameters, static_cast<int>(cases.size() + parameters.size()), residuals,

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "ops/shard.h"
+#include "serving/steady.h"
 #include "spec/deployment.h"
+#include "spec/routing.h"
 #include "validate/compare.h"
 #include "validate/csv.h"
 
@@ -21,6 +24,7 @@ struct ServingRun {
     std::string weights;  ///< format asked for beyond the model's own config; "" where the config says it
     std::string kv;
     bool disaggregated = false;
+    Routing routing;         ///< of tokens to experts
     double waiting = 0;      ///< requests in flight beyond the slots of the engine
     double input = 0;        ///< tokens of a prompt
     double output = 0;       ///< tokens generated
@@ -36,6 +40,8 @@ struct ServingRun {
 /// - where `moe_tp_size` and `moe_ep_size` both say the degree, `tp_size` (or `attention_dp_size`) holds
 ///   their product; the row's identifier has the degrees as run;
 /// - in TensorRT-LLM's 1.0.0rc3 rows TTFT grows with the output as if one request always waited for a slot;
+///   that one does not decode;
+/// - rows of the published benchmark (those that say `wip`) have the KV format of its scripts;
 /// - `nvfp4` of gpt-oss is the mxfp4 of its own config (Hopper has no fp4 units).
 std::optional<std::vector<ServingRun>> serving_runs(const CsvTable& table, const std::string& file);
 
@@ -45,6 +51,16 @@ std::string catalogue_name(const std::string& path);
 /// A series of runs (one engine version and model) of which more than this share beats the floor is not
 /// believed at all.
 inline constexpr double kMostBelowFloor = 0.1;
+
+/// What a run asks of its engine.
+struct ServedLoad {
+    Shard parts;
+    Load load;
+    double batch = 1;        ///< sequences decoding at once
+    bool saturated = false;  ///< the KV cache does not hold all requests in flight: prompts queue for room
+};
+ServedLoad served_load(const ServingRun& run, const Model& model, const Hardware& hardware,
+                       const Engine& engine);
 
 /// Predictions of a run.
 struct ServingTimes {
@@ -56,7 +72,11 @@ struct ServingTimes {
 ServingTimes serving_times(const ServingRun& run, const Model& model, const Hardware& hardware,
                            const Engine& engine);
 
-/// The model as the run serves it: with its weight and KV formats.
+/// Routing of the benchmarks' random tokens. vLLM 0.19, whose expert kernels the device's tables hold, fits
+/// its runs of gpt-oss-120b alike for exponents from 0.2 to 0.7, and with a quarter more error at 0.
+inline constexpr Routing kRandomTokens{RoutingKind::power_law, 0.4};
+
+/// The model as the run serves it: with its weight and KV formats and its routing.
 Model served_model(const ServingRun& run, Model model);
 
 /// Adds a TPOT and a TTFT case for each run.

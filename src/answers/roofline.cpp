@@ -32,7 +32,8 @@ RooflineAnswer roofline(const Question& q, bool prefill, std::int64_t batch, std
     const double length = static_cast<double>(tokens);
     const Batch work_of =
         with_guesses(prefill ? prefill_batch(sequences, length) : decode_batch(sequences, length), part);
-    const bool graph = q.engine.time.graphs && !prefill;
+    const KernelChoices choices{.graph = q.engine.time.graphs && !prefill,
+                                .quantise = q.engine.time.quantise};
     for (const Operator& op : step_operators(part, work_of)) {
         auto row = std::find_if(answer.rows.begin(), answer.rows.end(),
                                 [&](const RooflineRow& r) { return r.name == op.name; });
@@ -43,7 +44,7 @@ RooflineAnswer roofline(const Question& q, bool prefill, std::int64_t batch, std
         }
         row->count += op.count;
         row->work += op.count * work(op);
-        add_times(row->time, operator_time(op, q.hardware, {.graph = graph}), op.count);
+        add_times(row->time, operator_time(op, q.hardware, choices), op.count);
     }
     answer.step = step_time(part, work_of, q.hardware, q.engine);
     return answer;

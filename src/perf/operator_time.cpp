@@ -148,6 +148,32 @@ TimeShares shares_of(const KernelTime& k, Seconds expected) {
     return s;
 }
 
+/// A product computed in 8 bits takes in 16-bit activations; grouped ones were measured with their
+/// quantisation. Attention over an 8-bit cache takes in 16-bit queries.
+bool quantises(const Matmul& op) {
+    const ProductKind kind = kind_of(op.weights);
+    return !grouped(op) && bits(op.activation) > 8 &&
+           (kind == ProductKind::Fp8 || kind == ProductKind::Fp8Block);
+}
+
+bool quantises(const Attention& op) {
+    return op.kv_per_token.base() < 1.5 * op.kv_heads * (op.key_dim + (op.latent ? 0 : op.value_dim));
+}
+
+bool quantises(const Stream&) { return false; }
+
+bool quantises(const Collective&) { return false; }
+
+void add_quantisation(OperatorTime& t, const Hardware& h, const KernelChoices& choices) {
+    const auto kernel = [&](double time) {
+        return choices.graph || time <= 0 ? Seconds(time) : max(Seconds(time), h.reach.stream.issue);
+    };
+    t.time.low += kernel(choices.quantise.low);
+    t.time.expected += kernel(choices.quantise.expected);
+    t.time.high += kernel(choices.quantise.high);
+    t.shares.overhead += kernel(choices.quantise.expected);
+}
+
 OperatorTime collective_estimate(const Collective& c, const Hardware& h, const KernelChoices& choices) {
     OperatorTime t;
     t.bound = Bound::network;
@@ -219,6 +245,8 @@ OperatorTime operator_time(const Operator& op, const Hardware& h, const KernelCh
     t.time.expected = choices.graph ? k.total : max(k.total, h.reach.stream.issue);
     set_interval(t, std::visit([&](const auto& shape) { return spread(shape, h.reach); }, op.shape));
     t.shares = shares_of(k, t.time.expected);
+    if (std::visit([](const auto& shape) { return quantises(shape); }, op.shape))
+        add_quantisation(t, h, choices);
     t.bound = largest(t.shares);
     return t;
 }

@@ -4,6 +4,7 @@
 #include "ops/work.h"
 #include "perf/experts_time.h"
 #include "spec/hardware.h"
+#include "spec/interval.h"
 
 #include <array>
 #include <string>
@@ -80,6 +81,7 @@ struct KernelChoices {
     bool graph = true;  ///< launched from a captured graph
     ExpertTiles expert_tiles = ExpertTiles::tuned;
     bool one_shot_all_reduce = true;  ///< the engine's own all-reduce for small messages
+    Interval quantise{};  ///< a kernel that quantises what an 8-bit product or attention takes in; 0: fused
 };
 
 /// Operands come from memory (a step is cold). The device must have a peak for the operator's type and a link

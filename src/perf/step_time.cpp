@@ -48,7 +48,8 @@ StepTime routed_step_time(const Shard& shard, const Batch& asked, const Hardware
         Seconds memory, compute, network;
         Seconds stage;
         for (const Operator& op : step_operators(shard, s, batch)) {
-            const OperatorTime t = operator_time(op, hardware, {.graph = graph});
+            const OperatorTime t =
+                operator_time(op, hardware, {.graph = graph, .quantise = engine.time.quantise});
             memory += op.count * t.memory_floor;
             // Vector units may work beside the matrix units, so only the latter count towards the floor.
             if (!std::holds_alternative<Stream>(op.shape)) compute += op.count * t.compute_floor;

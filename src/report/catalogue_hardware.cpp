@@ -189,7 +189,8 @@ Report report(const Engine& e) {
     for (const auto& [name, key, interval] :
          {std::tuple{"host time per step", "per_step_s", e.time.per_step},
           {"host time per sequence", "per_sequence_s", e.time.per_sequence},
-          {"host time per request", "per_request_s", e.time.per_request}}) {
+          {"host time per request", "per_request_s", e.time.per_request},
+          {"a kernel that quantises", "quantise_s", e.time.quantise}}) {
         f.table.add({name, format(Seconds(interval.expected)),
                      fmt::format("{} .. {}", format(Seconds(interval.low)), format(Seconds(interval.high))),
                      interval.source});

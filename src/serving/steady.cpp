@@ -62,6 +62,13 @@ class Loop {
         return gained_.expected * batch / (tokens * iteration(batch).time);
     }
 
+    IterationBatches batches(double batch) const {
+        const Chunks c = chunks(batch, load_.input);
+        const double each = per_step(batch) * c.count;
+        return {mixed(batch, 0, 0, 0), mixed(batch, std::max(1.0, each), c.fresh, c.past),
+                std::min(1.0, each)};
+    }
+
     // A prompt of `tokens`, beside the sequences that decode, through to its last chunk.
     TimeEstimate prompt(double batch, double tokens) const {
         const double n = role_ == PoolRole::prefill || !engine_.scheduler.chunked_prefill ? 0 : batch;
@@ -316,24 +323,6 @@ double length_at(const LengthSummary& lengths, double percentile) {
     return lengths.max;
 }
 
-std::string to_string(Binding binding) {
-    switch (binding) {
-        case Binding::memory_bandwidth:
-            return "memory bandwidth";
-        case Binding::compute:
-            return "compute";
-        case Binding::network:
-            return "network";
-        case Binding::overhead:
-            return "launch and host overhead";
-        case Binding::kv_capacity:
-            return "KV capacity";
-        case Binding::scheduler:
-            return "scheduler";
-    }
-    return "";
-}
-
 BatchLimit batch_limit(const Shard& shard, const Hardware& hardware, const Engine& engine, const Load& load,
                        PoolRole role) {
     const double ranks = shard.deployment.dp;
@@ -360,6 +349,11 @@ Frequency sustainable_rate(const Shard& shard, const Hardware& hardware, const E
 StepTime mean_iteration(const Shard& shard, const Hardware& hardware, const Engine& engine, const Load& load,
                         double batch) {
     return Loop(shard, hardware, engine, load, PoolRole::both).per_token(batch);
+}
+
+IterationBatches iteration_batches(const Shard& shard, const Hardware& hardware, const Engine& engine,
+                                   const Load& load, double batch) {
+    return Loop(shard, hardware, engine, load, PoolRole::both).batches(batch);
 }
 
 TimeEstimate prompt_time(const Shard& shard, const Hardware& hardware, const Engine& engine, const Load& load,

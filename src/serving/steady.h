@@ -64,6 +64,16 @@ Frequency sustainable_rate(const Shard& shard, const Hardware& hardware, const E
 StepTime mean_iteration(const Shard& shard, const Hardware& hardware, const Engine& engine, const Load& load,
                         double batch);
 
+/// The two kinds of iteration that `mean_iteration` averages, for a replica of one pipeline stage whose
+/// engine chunks prompts: (1 - share) of them are `plain`. Neither depends on the host's times.
+struct IterationBatches {
+    Batch plain;        ///< the decoding sequences of one rank
+    Batch with_prompt;  ///< and a chunk of a prompt, or more where several come in each iteration
+    double share = 0;   ///< of iterations with a prompt
+};
+IterationBatches iteration_batches(const Shard& shard, const Hardware& hardware, const Engine& engine,
+                                   const Load& load, double batch);
+
 /// Time from the start of a prompt's first chunk to its first token, beside `batch` decoding sequences.
 TimeEstimate prompt_time(const Shard& shard, const Hardware& hardware, const Engine& engine, const Load& load,
                          double batch, double prompt);

@@ -39,7 +39,7 @@ struct EngineScheduler {
     bool chunked_prefill = true;
 };
 
-/// Host time that no operator shows. Each is an interval of seconds.
+/// Times that no operator shows, of the host but for `quantise`. Each is an interval of seconds.
 ///   step = per_step + (device^n + host^n)^(1/n),  host = sequences per_sequence + prompts per_prompt,  n =
 ///   overlap
 struct EngineTime {
@@ -47,7 +47,10 @@ struct EngineTime {
     Interval per_sequence;  ///< of each decoding sequence: sampling, detokenising, streaming
     Interval per_prompt;    ///< of each prompt, or chunk of one, that a step carries: admission, tokenising
     Interval per_request;   ///< before the first token, outside the steps: queues, transport
-    double overlap = 1;     ///< 1: host and device take turns; large: the longer hides the other
+    /// Of a kernel that does nothing but quantise the input of an 8-bit product, or the queries of attention
+    /// over an 8-bit cache; on the device. 0 where the kernel before it does so.
+    Interval quantise;
+    double overlap = 1;               ///< 1: host and device take turns; large: the longer hides the other
     double paged_attention_cost = 0;  ///< relative slow-down of attention through a block table
     bool graphs = true;               ///< kernels are launched from a graph at decode
 };
