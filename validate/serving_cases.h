@@ -73,7 +73,7 @@ ServingTimes serving_times(const ServingRun& run, const Model& model, const Hard
                            const Engine& engine);
 
 /// Routing of the benchmarks' random tokens. vLLM 0.19, whose expert kernels the device's tables hold, fits
-/// its runs of gpt-oss-120b alike for exponents from 0.2 to 0.7, and with a quarter more error at 0.
+/// its runs of gpt-oss-120b alike for exponents from 0.1 to 0.8, and with a quarter more error at 0.
 inline constexpr Routing kRandomTokens{RoutingKind::power_law, 0.4};
 
 /// The model as the run serves it: with its weight and KV formats and its routing.

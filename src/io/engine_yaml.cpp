@@ -63,7 +63,7 @@ Engine read_engine(const std::string& path, const Overrides& overrides) {
     e.time.per_step = time.interval("per_step", e.sources, seconds);
     e.time.per_sequence = time.interval("per_sequence", e.sources, seconds);
     e.time.per_prompt = time.interval("per_prompt", e.sources, seconds);
-    e.time.quantise = time.interval("quantise", e.sources, seconds);
+    if (time.has("quantise")) e.time.quantise = time.interval("quantise", e.sources, seconds);
     e.time.overlap = time.number("overlap", 1, 16, 1);
     e.time.per_request = time.interval("per_request", e.sources, seconds);
     e.time.paged_attention_cost = time.number("paged_attention_cost", 0, 1, 0);

@@ -145,6 +145,47 @@ TEST_CASE("quantised weights speed up a product that streams them, in proportion
     CHECK(with("bf16") / with("int4-g128") < 4.0);
 }
 
+TEST_CASE("a kernel that quantises comes before 8-bit products and attention over an 8-bit cache, no other",
+          "[perf]") {
+    const Hardware h = device("h100-sxm");
+    const KernelChoices apart{.quantise = {1e-6, 2e-6, 3e-6, ""}};
+    KernelChoices issued = apart;
+    issued.graph = false;
+    const auto added = [&](const Operator& op, const KernelChoices& with) {
+        KernelChoices without = with;
+        without.quantise = {};
+        const OperatorTime t = operator_time(op, h, with);
+        CHECK(test::near(total(t.shares).base(), t.time.expected.base(), 1e-9));
+        return (t.time.expected - operator_time(op, h, without).time.expected).base();
+    };
+    const auto product_of = [](const char* format, double groups) {
+        return Operator{"product",
+                        Matmul{.rows = 16,
+                               .outputs = 4096,
+                               .inputs = 4096,
+                               .groups = groups,
+                               .weights = *storage_format(format)},
+                        1};
+    };
+    CHECK(test::near(added(product_of("fp8", 1), apart), 2e-6, 1e-6));
+    CHECK(test::near(added(product_of("fp8-block128", 1), apart), 2e-6, 1e-6));
+    CHECK(test::near(added(product_of("fp8", 1), issued), h.reach.stream.issue.base(), 1e-6));
+    CHECK(added(product_of("bf16", 1), apart) == 0);
+    CHECK(added(product_of("int4-g128", 1), apart) == 0);
+    CHECK(added(product_of("fp8", 8), apart) == 0);
+    const auto attention_of = [](double bytes) {
+        Attention a;
+        a.groups = {{.sequences = 4, .fresh = 1, .past = 1000}};
+        a.heads = 32;
+        a.kv_heads = 8;
+        a.key_dim = a.value_dim = 128;
+        a.kv_per_token = BytesPerToken(bytes);
+        return Operator{"attention", a, 1};
+    };
+    CHECK(test::near(added(attention_of(2048), apart), 2e-6, 1e-6));
+    CHECK(added(attention_of(4096), apart) == 0);
+}
+
 TEST_CASE("rows for experts add up, and no expert is hit without a row", "[perf]") {
     for (const double tokens : {1.0, 7.0, 64.0, 5000.0}) {
         for (const ExpertLoad& load : {uniform_load(tokens, 128, 128, 8), balanced_load(tokens, 128, 128, 8),

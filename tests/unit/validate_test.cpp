@@ -77,7 +77,7 @@ TEST_CASE("an engine's host times are found again from runs made with them", "[v
     Engine truth = p.engine("vllm-0.19");
     truth.time.per_step.expected = 2e-3;
     truth.time.per_sequence.expected = 30e-6;
-    truth.time.per_prompt.expected = 8e-3;
+    truth.time.per_prompt.expected = 2e-3;
     truth.time.overlap = 2;
     std::vector<ServingRun> runs;
     for (const double c : {4.0, 32.0, 128.0}) {
@@ -98,6 +98,47 @@ TEST_CASE("an engine's host times are found again from runs made with them", "[v
         CHECK(test::near(again.base(), c.run->tpot.base(), 0.05));
     }
     CHECK(std::abs(found.time.per_step.expected - 2e-3) < 0.7e-3);
+}
+
+TEST_CASE("the mean iteration is that of its two kinds of step, the host's part added to each",
+          "[validate]") {
+    const Profiles p = profiles();
+    const Model model = p.model("llama-3.1-8b");
+    const Hardware hardware = p.hardware("h100-sxm");
+    const Engine engine = p.engine("trtllm");
+    for (const double output : {64.0, 1024.0}) {
+        const ServingRun r = run(128, 2, output);
+        const ServedLoad s = served_load(r, model, hardware, engine);
+        const IterationBatches b = iteration_batches(s.parts, hardware, engine, s.load, s.batch);
+        const auto step = [&](const Batch& batch) {
+            const Seconds device = step_time(s.parts, batch, hardware, without_host(engine)).time.expected;
+            return with_host(device, batch, engine);
+        };
+        const Seconds mean = (1 - b.share) * step(b.plain) + b.share * step(b.with_prompt);
+        CHECK(test::near(mean.base(), serving_times(r, model, hardware, engine).tpot.expected.base(), 1e-9));
+    }
+}
+
+TEST_CASE("a row of the published benchmark is read with its scripts' KV format, and no other row",
+          "[validate]") {
+    const std::string header =
+        "id,backend,backend_version,model_path,system,mode,isl,osl,gemm_quant_mode,attention_dp_size,"
+        "silicon_ttft_ms,silicon_tpot_ms,silicon_data_source\n";
+    const auto read = [&](const std::string& engine, const std::string& model, const std::string& source) {
+        const std::string row = "x_tp4," + engine + ",," + model + ",h200_sxm,agg,1024,1024,fp8,,90,10," +
+                                source + "; silicon_concurrency=8\n";
+        return serving_runs(parse_csv(header + row, "runs"), "runs")->at(0);
+    };
+    CHECK(read("trtllm", "meta-llama/Llama-3.1-70B", "wip=False").kv == "fp8");
+    CHECK(read("vllm", "meta-llama/Llama-3.1-70B", "wip=False").kv == "fp8");
+    CHECK(read("trtllm", "deepseek-ai/DeepSeek-R1", "wip=False").kv == "fp8");
+    CHECK(read("sglang", "deepseek-ai/DeepSeek-R1", "wip=False").kv.empty());
+    CHECK(read("trtllm", "openai/gpt-oss-120b", "wip=False").kv.empty());
+    CHECK(read("trtllm", "meta-llama/Llama-3.1-70B", "other").kv.empty());
+    const ServingRun skewed = read("vllm", "openai/gpt-oss-120b", "wip=False");
+    CHECK(skewed.concurrency == 8);
+    CHECK(served_model(skewed, profiles().model("gpt-oss-120b")).routing == kRandomTokens);
+    CHECK(served_model(skewed, profiles().model("llama-3.1-8b")).routing == Routing{});
 }
 
 TEST_CASE("gemma-3-4b's layers form one full and six window groups of one pool", "[memory]") {
