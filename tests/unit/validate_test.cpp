@@ -80,9 +80,9 @@ TEST_CASE("an engine's host times are found again from runs made with them", "[v
     truth.time.per_prompt.expected = 2e-3;
     truth.time.overlap = 2;
     std::vector<ServingRun> runs;
-    for (const double c : {4.0, 32.0, 128.0}) {
-        for (const int tp : {1, 8}) {
-            for (const double output : {128.0, 1024.0}) runs.push_back(run(c, tp, output));
+    for (const double c : {4.0, 16.0, 32.0, 64.0, 128.0}) {
+        for (const int tp : {1, 2, 8}) {
+            for (const double output : {64.0, 128.0, 1024.0}) runs.push_back(run(c, tp, output));
         }
     }
     std::vector<ServedCase> cases;
