@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -84,8 +85,8 @@ struct Prepared {
 std::vector<Prepared> prepared(const std::vector<ServedCase>& cases) {
     std::vector<Prepared> all;
     for (const ServedCase& c : cases) {
-        const ServedLoad s = served_load(*c.run, *c.model, *c.hardware, *c.engine);
-        const Engine bare = without_host(*c.engine);
+        const Engine bare = without_host(served_engine(*c.run, *c.engine));
+        const ServedLoad s = served_load(*c.run, *c.model, *c.hardware, bare);
         const auto device = [&](const Batch& batch) {
             return step_time(s.parts, batch, *c.hardware, bare).time.expected;
         };
@@ -141,14 +142,15 @@ void append(std::vector<double>& to, const std::vector<double>& from) {
     to.insert(to.end(), from.begin(), from.end());
 }
 
-/// Fits without each value of `key`, errors on the rows that have it.
-void leave_one_out(const std::vector<ServedCase>& cases, const std::vector<ServedCase>& others,
-                   const Engine& start, const std::function<std::string(const ServingRun&)>& key,
-                   ErrorSummary& tpot, ErrorSummary& ttft, std::vector<Engine>& fits) {
+/// Fits without each value of `key`, errors on the rows that have it. Returns those of TTFT.
+std::vector<double> leave_one_out(const std::vector<ServedCase>& cases, const std::vector<ServedCase>& others,
+                                  const Engine& start,
+                                  const std::function<std::string(const ServingRun&)>& key,
+                                  ErrorSummary& tpot, ErrorSummary& ttft, std::vector<Engine>& fits) {
     std::set<std::string> values;
     for (const ServedCase& c : cases) values.insert(key(*c.run));
-    if (values.size() < 2) return;
     std::vector<double> tpots, ttfts;
+    if (values.size() < 2) return ttfts;
     for (const std::string& value : values) {
         std::vector<ServedCase> train, test, pool;
         for (const ServedCase& c : cases) (key(*c.run) == value ? test : train).push_back(c);
@@ -160,7 +162,15 @@ void leave_one_out(const std::vector<ServedCase>& cases, const std::vector<Serve
         append(ttfts, ttft_errors(test, fits.back()));
     }
     tpot = summarise(std::move(tpots));
-    ttft = summarise(std::move(ttfts));
+    ttft = summarise(ttfts);
+    return ttfts;
+}
+
+/// Measured over predicted, of which nine in ten of these errors lie between the ends.
+Interval nine_in_ten(const std::vector<double>& errors, const std::string& source) {
+    std::vector<double> ratios;
+    for (const double e : errors) ratios.push_back(1 / (1 + e));
+    return {std::min(1.0, quantile_of(ratios, 0.05)), 1, std::max(1.0, quantile_of(ratios, 0.95)), source};
 }
 
 bool believable(const std::pair<int, int>& series) { return series.second <= kMostBelowFloor * series.first; }
@@ -217,6 +227,49 @@ std::vector<ServedCase> usable(const std::vector<ServingRun>& runs, const Profil
     return cases;
 }
 
+double weighted_median(std::vector<std::pair<double, double>> values) {
+    std::sort(values.begin(), values.end());
+    double left = 0;
+    for (const auto& [value, weight] : values) left += weight / 2;
+    for (const auto& [value, weight] : values) {
+        left -= weight;
+        if (left <= 0) return value;
+    }
+    return 0;
+}
+
+/// The time of a request outside its steps that gives the least mean error of TTFT, and that error.
+std::pair<double, double> best_request(const Engine& engine, const std::vector<ServedCase>& cases) {
+    Engine none = engine;
+    none.time.per_request.expected = 0;
+    std::vector<std::pair<double, double>> beyond;
+    for (const ServedCase& c : cases) {
+        const ServingTimes t = times(c, none);
+        if (!t.saturated) beyond.emplace_back((c.run->ttft - t.ttft.expected).base(), 1 / c.run->ttft.base());
+    }
+    const double request = std::clamp(weighted_median(beyond), kRequest.low, kRequest.high);
+    double error = 0;
+    for (const auto& [value, weight] : beyond) error += weight * std::abs(value - request);
+    return {request, error / std::max(1.0, static_cast<double>(beyond.size()))};
+}
+
+/// What a prompt's steps take beyond their kernels, by grid: the least mean error of TTFT.
+void fit_first_token(Engine& engine, const std::vector<ServedCase>& cases) {
+    double least = std::numeric_limits<double>::infinity();
+    Engine best = engine;
+    for (const double stretch : {1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6}) {
+        for (const double layer : {0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0}) {
+            engine.time.prompt_stretch = stretch;
+            engine.time.per_expert_layer = layer * milli;
+            const auto [request, error] = best_request(engine, cases);
+            engine.time.per_request.expected = request;
+            if (error < least - 1e-9) best = engine;
+            least = std::min(least, error);
+        }
+    }
+    engine = best;
+}
+
 /// What is too small to matter is nothing.
 double tidy(double value) { return std::abs(value) < 1e-3 ? 0 : value; }
 
@@ -232,6 +285,11 @@ std::string yaml_of(const Engine& e) {
         if (p.field != nullptr) line(p);
     }
     line(kRequest);
+    text += fmt::format("  prompt_stretch: {:.3g}\n  per_expert_layer: {:.3g} ms\n", e.time.prompt_stretch,
+                        e.time.per_expert_layer / milli);
+    if (const auto& t = e.time.first_token)
+        text += fmt::format("  first_token: {{low: {:.3g}, expected: 1, high: {:.3g}, source: runs}}\n",
+                            t->low, t->high);
     return text + fmt::format("  overlap: {:.3g}\n", e.time.overlap);
 }
 
@@ -262,15 +320,7 @@ Engine fit_engine_time(const std::vector<ServedCase>& cases, const Engine& start
     const std::vector<double> values = host_values(own, centre, centre, kPull);
     for (std::size_t k = 0; k < values.size(); ++k) set(engine.time, kHost[k], values[k]);
 
-    // What TTFT has beyond the steps: the median keeps queues of single rows out.
-    std::vector<double> beyond;
-    Engine none = engine;
-    none.time.per_request.expected = 0;
-    for (const ServedCase& c : cases) {
-        const ServingTimes t = times(c, none);
-        if (!t.saturated) beyond.push_back((c.run->ttft - t.ttft.expected).base());
-    }
-    engine.time.per_request.expected = std::clamp(quantile_of(beyond, 0.5), kRequest.low, kRequest.high);
+    fit_first_token(engine, cases);
     return engine;
 }
 
@@ -289,12 +339,14 @@ EngineFitAnswer fit_engine(const std::string& name, const std::vector<ServingRun
     answer.tpot = summarise(tpot_errors(cases, fitted));
     answer.ttft = summarise(ttft_errors(cases, fitted));
     std::vector<Engine> fits{fitted};
-    leave_one_out(
+    std::vector<double> unseen = leave_one_out(
         cases, others, start, [](const ServingRun& r) { return r.model; }, answer.tpot_other_model,
         answer.ttft_other_model, fits);
-    leave_one_out(
-        cases, others, start, [](const ServingRun& r) { return r.hardware; }, answer.tpot_other_device,
-        answer.ttft_other_device, fits);
+    append(unseen, leave_one_out(
+                       cases, others, start, [](const ServingRun& r) { return r.hardware; },
+                       answer.tpot_other_device, answer.ttft_other_device, fits));
+    if (unseen.empty()) unseen = ttft_errors(cases, fitted);
+    fitted.time.first_token = nine_in_ten(unseen, "runs");
     for (const HostParameter* p : {&kHost[0], &kHost[1], &kHost[2], &kRequest}) {
         Interval& i = fitted.time.*(p->field);
         i.low = i.high = i.expected;

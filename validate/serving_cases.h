@@ -4,6 +4,7 @@
 #include "ops/shard.h"
 #include "serving/steady.h"
 #include "spec/deployment.h"
+#include "spec/interval.h"
 #include "spec/routing.h"
 #include "validate/compare.h"
 #include "validate/csv.h"
@@ -24,12 +25,16 @@ struct ServingRun {
     std::string weights;  ///< format asked for beyond the model's own config; "" where the config says it
     std::string kv;
     bool disaggregated = false;
-    Routing routing;         ///< of tokens to experts
-    double waiting = 0;      ///< requests in flight beyond the slots of the engine
-    double input = 0;        ///< tokens of a prompt
-    double output = 0;       ///< tokens generated
-    double concurrency = 0;  ///< requests in flight
-    Deployment deployment;   ///< of the decoding replica
+    Routing routing;                 ///< of tokens to experts
+    double waiting = 0;              ///< requests in flight beyond the slots of the engine
+    double held_steps = 0;           ///< steps that a prompt is held back for others
+    double step_tokens = 0;          ///< most of one step, as the engine was started; 0: the profile's
+    double front_end = 0;            ///< tokens/s above which prompts wait outside the engine; 0: not seen
+    Interval rounds{20, 10, 6, ""};  ///< requests per client: of the shortest, expected and longest wait
+    double input = 0;                ///< tokens of a prompt, on average
+    double output = 0;               ///< tokens generated, on average
+    double concurrency = 0;          ///< requests in flight
+    Deployment deployment;           ///< of the decoding replica
     Seconds ttft;
     Seconds tpot;
     int line = 0;
@@ -52,7 +57,10 @@ std::string catalogue_name(const std::string& path);
 /// believed at all.
 inline constexpr double kMostBelowFloor = 0.1;
 
-/// What a run asks of its engine.
+/// The engine as it was started for the run.
+Engine served_engine(const ServingRun& run, Engine engine);
+
+/// What a run asks of its engine, `served_engine`.
 struct ServedLoad {
     Shard parts;
     Load load;
@@ -67,7 +75,8 @@ struct ServingTimes {
     TimeEstimate ttft;
     TimeEstimate tpot;
     double batch = 1;        ///< sequences decoding at once
-    bool saturated = false;  ///< the KV cache does not hold all requests in flight: prompts queue for room
+    bool follows = true;     ///< the front end, at this rate
+    bool saturated = false;  ///< as of the load, or the front end does not follow
 };
 ServingTimes serving_times(const ServingRun& run, const Model& model, const Hardware& hardware,
                            const Engine& engine);

@@ -40,10 +40,13 @@ std::vector<SimulatedRun> simulated_runs(const std::vector<ServingRun>& runs, co
         const MeasuredCase& ttft = told.cases[2 * i + 1];
         const bool counts = tpot.refused.empty() && tpot.not_counted.empty() && ttft.not_counted.empty();
         if (run.disaggregated || !counts || counted++ % every != 0) continue;
+        Engine engine = profiles.engine(run.engine);
+        if (run.step_tokens > 0) engine.scheduler.max_batched_tokens.value = run.step_tokens;
+        engine.time.per_request.expected += run.held_steps * tpot.predicted.expected.in(second);
         System system;
         system.pools.push_back({PoolRole::both,
                                 shard(served_model(run, profiles.model(run.model)), run.deployment),
-                                profiles.hardware(run.hardware), profiles.engine(run.engine), 1});
+                                profiles.hardware(run.hardware), std::move(engine), 1});
         const Playback closed{.concurrency = static_cast<std::int64_t>(run.concurrency)};
         const SimulationResult r = simulate(system, alike(run), closed);
         if (r.completed == 0) continue;

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/engine_yaml.h"
 
+#include "spec/precision.h"
+
+#include <algorithm>
+
 #include <fmt/core.h>
 
 namespace headroom {
@@ -22,6 +26,29 @@ std::map<int, Fact<Bytes>> read_runtime(MapReader map, const std::vector<Source>
         if (auto fact = map.fact<Dimension{.byte = 1}>(key, sources, tp == 1)) found.emplace(tp, *fact);
     }
     map.done();
+    return found;
+}
+
+std::vector<ExpertPadding> read_padding(MapReader& memory, const std::vector<Source>& sources) {
+    std::vector<ExpertPadding> found;
+    for (MapReader& map : memory.list("expert_padding")) {
+        ExpertPadding p;
+        p.format = map.text("format");
+        if (!storage_format(p.format)) map.fault("format", "is no storage format");
+        p.generations = map.texts("generations");
+        const auto multiple = [&](const char* key) { return static_cast<int>(map.count(key, 1, 4096, 1)); };
+        p.hidden = multiple("hidden");
+        p.intermediate = multiple("intermediate");
+        p.outputs = multiple("outputs");
+        p.inputs = multiple("inputs");
+        p.scale_outputs = multiple("scale_outputs");
+        p.loaded_scales = map.flag("loaded_scales", false);
+        p.source = map.text("source");
+        const auto known = [&](const Source& s) { return s.id == p.source; };
+        if (std::none_of(sources.begin(), sources.end(), known)) map.fault("source", "is none of `sources`");
+        map.done();
+        found.push_back(std::move(p));
+    }
     return found;
 }
 
@@ -50,6 +77,9 @@ Engine read_engine(const std::string& path, const Overrides& overrides) {
     e.memory.runtime_by_tp = read_runtime(memory.map("runtime_by_tp"), e.sources);
     e.memory.runtime_without_link =
         memory.fact<Dimension{.byte = 1}>("runtime_without_link", e.sources, false);
+    e.memory.expert_padding = read_padding(memory, e.sources);
+    e.memory.allocation_granule = memory.fact<Dimension{.byte = 1}>("allocation_granule", e.sources, false);
+    e.memory.position_tables = memory.flag("position_tables", false);
     memory.done();
 
     MapReader scheduler = root.map("scheduler");
@@ -59,13 +89,16 @@ Engine read_engine(const std::string& path, const Overrides& overrides) {
     scheduler.done();
 
     MapReader time = root.map("time");
-    const Dimension seconds{.second = 1};
+    constexpr Dimension seconds{.second = 1};
     e.time.per_step = time.interval("per_step", e.sources, seconds);
     e.time.per_sequence = time.interval("per_sequence", e.sources, seconds);
     e.time.per_prompt = time.interval("per_prompt", e.sources, seconds);
     if (time.has("quantise")) e.time.quantise = time.interval("quantise", e.sources, seconds);
     e.time.overlap = time.number("overlap", 1, 16, 1);
     e.time.per_request = time.interval("per_request", e.sources, seconds);
+    e.time.prompt_stretch = time.number("prompt_stretch", 1, 2, 1);
+    e.time.per_expert_layer = time.quantity<seconds>("per_expert_layer", Seconds{}).in(second);
+    if (time.has("first_token")) e.time.first_token = time.interval("first_token", e.sources);
     e.time.paged_attention_cost = time.number("paged_attention_cost", 0, 1, 0);
     e.time.graphs = time.flag("graphs", true);
     time.done();

@@ -117,6 +117,32 @@ std::string fact_line(const std::string& key, const std::string& value, const st
                        std::string(static_cast<std::size_t>(indent), ' '), key, value, source);
 }
 
+/// How weights are held is of the engine's version, which a log does not change.
+std::string weights_part(const EngineMemory& was) {
+    std::string text;
+    if (was.allocation_granule)
+        text += fact_line("allocation_granule",
+                          fmt::format("{:g} MiB", was.allocation_granule->value.base() / 1048576),
+                          was.allocation_granule->source);
+    if (was.position_tables) text += "  position_tables: true\n";
+    if (!was.expert_padding.empty()) text += "  expert_padding:\n";
+    for (const ExpertPadding& p : was.expert_padding) {
+        text += fmt::format("    - {{format: {}, ", p.format);
+        if (!p.generations.empty())
+            text += fmt::format("generations: [{}], ", fmt::join(p.generations, ", "));
+        for (const auto& [key, multiple] : {std::pair{"hidden", p.hidden},
+                                            {"intermediate", p.intermediate},
+                                            {"outputs", p.outputs},
+                                            {"inputs", p.inputs},
+                                            {"scale_outputs", p.scale_outputs}}) {
+            if (multiple > 1) text += fmt::format("{}: {}, ", key, multiple);
+        }
+        if (p.loaded_scales) text += "loaded_scales: true, ";
+        text += fmt::format("source: {}}}\n", p.source);
+    }
+    return text;
+}
+
 std::string memory_part(const Learning& l, const Memory& m) {
     const StartLog& log = l.log;
     const EngineMemory& was = l.base.memory;
@@ -148,7 +174,7 @@ std::string memory_part(const Learning& l, const Memory& m) {
     if (was.runtime_without_link && m.tp == 1)
         text += fact_line("runtime_without_link", gib(was.runtime_without_link->value.base()),
                           was.runtime_without_link->source);
-    return text;
+    return text + weights_part(was);
 }
 
 std::string source_entry(const Learning& l) {

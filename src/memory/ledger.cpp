@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/ledger.h"
 
+#include "memory/held_weights.h"
+
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -93,7 +95,9 @@ Ledger ledger(const Shard& shard, std::size_t stage, const Hardware& hardware, c
     Ledger l;
     l.device = hardware.memory.capacity.value;
     l.usable = engine.memory.utilisation.value * l.device;
-    l.weights = stage_weight_bytes(shard, stage);
+    const HeldWeights held = held_weights(shard, stage, hardware, engine);
+    l.padding = padding(held);
+    l.weights = held.stored + l.padding;
     l.activations = activation_peak(shard, stage, engine);
     l.runtime = runtime_bytes(engine, hardware, shard.deployment.tp);
     const Bytes used = l.weights + l.activations + l.runtime;

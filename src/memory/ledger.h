@@ -17,6 +17,7 @@ struct Ledger {
     Bytes device;
     Bytes usable;
     Bytes weights;
+    Bytes padding;  ///< of `weights`: what is held beyond the checkpoint's bytes
     Bytes activations;
     Bytes runtime;
     Bytes kv;

@@ -3,7 +3,7 @@
 #include "report/catalogue.h"
 #include "spec/source_kinds.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 namespace headroom {
 namespace {
@@ -184,6 +184,22 @@ Report report(const Engine& e) {
     }
     if (const auto& bytes = e.memory.runtime_without_link)
         f.add("runtime without link", "runtime_without_link_bytes", *bytes, format_binary(bytes->value));
+    for (const ExpertPadding& p : e.memory.expert_padding) {
+        const std::string on =
+            p.generations.empty() ? "other devices" : fmt::format("{}", fmt::join(p.generations, ", "));
+        std::string rule;
+        for (const auto& [name, multiple] : {std::pair{"hidden", p.hidden},
+                                             {"intermediate", p.intermediate},
+                                             {"outputs", p.outputs},
+                                             {"inputs", p.inputs},
+                                             {"scales' outputs", p.scale_outputs}}) {
+            if (multiple > 1) rule += fmt::format("{}{} {}", rule.empty() ? "" : ", ", name, multiple);
+        }
+        if (p.loaded_scales) rule += ", scales twice";
+        f.table.add({fmt::format("{} experts, multiples", p.format), rule, on, p.source});
+    }
+    if (const auto& bytes = e.memory.allocation_granule)
+        f.add("allocation granule", "allocation_granule_bytes", *bytes, format_binary(bytes->value));
     plain("sequences at most", "max_sequences", e.scheduler.max_sequences);
     plain("tokens per step at most", "max_batched_tokens", e.scheduler.max_batched_tokens);
     for (const auto& [name, key, interval] :
@@ -199,6 +215,10 @@ Report report(const Engine& e) {
                        {"high", interval.high},
                        {"source", interval.source}};
     }
+    f.json["prompt_stretch"] = e.time.prompt_stretch;
+    f.json["per_expert_layer_s"] = e.time.per_expert_layer;
+    f.table.add({"a prompt's step over its kernels", format_number(e.time.prompt_stretch), "", ""});
+    f.table.add({"and at least, per expert layer", format(Seconds(e.time.per_expert_layer)), "", ""});
     r.json["figures"] = std::move(f.json);
     r.json["sources"] = sources_json(e.sources);
     r.text = fmt::format("{}: {}\n\n", e.name, e.title) + f.table.to_string() + sources_text(e.sources);

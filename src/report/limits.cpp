@@ -16,6 +16,7 @@ std::string ledger_text(const LimitsAnswer& a) {
     };
     Table table({"per GPU", "bytes", "share", ""});
     table.add(line("weights", l.weights));
+    if (l.padding > 1e-3 * l.device) table.add(line("  of them padding", l.padding));
     table.add(line("activations", l.activations));
     table.add(line("runtime", l.runtime));
     table.add(line(l.kv >= Bytes{} ? "left for KV" : "missing", l.kv >= Bytes{} ? l.kv : -l.kv));
@@ -82,6 +83,7 @@ Report report(const LimitsAnswer& a) {
     r.json["ledger"] = {{"device_bytes", l.device.in(byte)},
                         {"usable_bytes", l.usable.in(byte)},
                         {"weight_bytes", l.weights.in(byte)},
+                        {"weight_padding_bytes", l.padding.in(byte)},
                         {"activation_bytes", l.activations.in(byte)},
                         {"runtime_bytes", l.runtime.in(byte)},
                         {"kv_bytes", l.kv.in(byte)},

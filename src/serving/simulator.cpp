@@ -2,9 +2,12 @@
 #include "serving/simulator.h"
 
 #include "serving/pools.h"
+#include "serving/steady.h"
+#include "serving/step_cost.h"
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <memory>
 #include <queue>
 
@@ -39,6 +42,7 @@ class Run {
 
     void pull();
     void arrive();
+    double beyond(std::int64_t tokens);
     void move_on();
     void take_result(Live&& live, double now);
     void hand_over(Live&& live, double now);
@@ -55,6 +59,7 @@ class Run {
     SimulationResult r_;
     ServingEvents events_;
     std::vector<std::unique_ptr<StepCosts>> costs_;
+    std::map<std::int64_t, double> beyond_;  // by length: see `beyond_kernels`
     std::vector<std::unique_ptr<Member>> members_;
     std::unique_ptr<HandoverLinks> links_;
 
@@ -133,6 +138,18 @@ std::size_t Run::least_loaded(bool first_pool) const {
     return best;
 }
 
+// What a prompt's own steps take more than the step model says: its tokens come later by it, and no one else
+// waits for it.
+double Run::beyond(std::int64_t tokens) {
+    const Pool& pool = system_.pools.front();
+    if (pool.engine.time.prompt_stretch <= 1 && pool.engine.time.per_expert_layer <= 0) return 0;
+    const auto [at, fresh] = beyond_.emplace(tokens, 0);
+    if (fresh)
+        at->second =
+            beyond_kernels(pool.shard, pool.hardware, pool.engine, static_cast<double>(tokens)).in(second);
+    return at->second;
+}
+
 void Run::arrive() {
     now_ = last_arrival_ = next_arrival_;
     if (!started_) first_arrival_ = now_;
@@ -140,8 +157,8 @@ void Run::arrive() {
     Live live;
     live.id = r_.requests++;
     live.arrival = now_;
-    live.ready = now_ + system_.pools.front().engine.time.per_request.expected;
     live.input = live.target = std::max<std::int64_t>(1, request_.input_tokens);
+    live.ready = now_ + system_.pools.front().engine.time.per_request.expected;
     live.output = std::max<std::int64_t>(1, request_.output_tokens);
     live.width = std::max(1, request_.samples);
     if (system_.policy.keep_prefixes) live.prefix = request_.prefix;
@@ -176,14 +193,15 @@ void Run::take_result(Live&& live, double now) {
     --live_;
     ++r_.completed;
     r_.tokens_out += live.output * live.width;
-    const double first = live.first_token - live.arrival, whole = now - live.arrival;
+    const double late = beyond(live.input);
+    const double first = live.first_token - live.arrival + late, whole = now - live.arrival + late;
     r_.ttft.add(first);
     r_.e2e.add(whole);
     if (live.output > 1) r_.tpot.add((whole - first) / static_cast<double>(live.output - 1));
     r_.duration = std::max(r_.duration, now - first_arrival_);
     if (observers_.request) {
-        observers_.request({live.id, live.arrival, live.first_token, now, live.input, live.output, live.width,
-                            live.cached, live.preemptions});
+        observers_.request({live.id, live.arrival, live.first_token + late, now + late, live.input,
+                            live.output, live.width, live.cached, live.preemptions});
     }
     now_ = now;
     if (playback_.concurrency > 0 && next_arrival_ == kNever) pull();

@@ -69,11 +69,13 @@ class Loop {
                 std::min(1.0, each)};
     }
 
-    // A prompt of `tokens`, beside the sequences that decode, through to its last chunk.
-    TimeEstimate prompt(double batch, double tokens) const {
+    // A prompt of `tokens`, beside the sequences that decode, through to its last chunk: its kernels, or what
+    // its steps take.
+    TimeEstimate prompt(double batch, double tokens, bool kernels = true) const {
         const double n = role_ == PoolRole::prefill || !engine_.scheduler.chunked_prefill ? 0 : batch;
         const Chunks c = chunks(n, tokens);
-        return c.count * step_time(shard_, mixed(n, 1, c.fresh, c.past), hardware_, engine_).time;
+        const TimeEstimate step = step_time(shard_, mixed(n, 1, c.fresh, c.past), hardware_, engine_).time;
+        return c.count * (kernels ? step : issued(step));
     }
 
     // The gap between tokens at the percentile: with few prompts per step the tail is a step with one long
@@ -120,6 +122,19 @@ class Loop {
     struct Chunks {
         double count, fresh, past;
     };
+
+    // A step that carries a prompt runs outside a graph.
+    TimeEstimate issued(TimeEstimate t) const {
+        double layers = 0;
+        for (const Model& part : shard_.stages) {
+            for (const int kind : part.layout)
+                layers += std::holds_alternative<MixtureOfExperts>(
+                    part.kinds[static_cast<std::size_t>(kind)].feed_forward);
+        }
+        const Seconds host(layers * engine_.time.per_expert_layer);
+        const double stretch = engine_.time.prompt_stretch;
+        return {t.floor, t.low, max(stretch * t.expected, host), max(stretch * t.high, host)};
+    }
 
     double budget(double batch) const {
         const double decodes = width_ * batch / lanes_of(batch) / shard_.deployment.dp;
@@ -299,7 +314,8 @@ void set_first_token(SteadyState& s, const Loop& loop, const Engine& engine, con
     const double prompts_per_s = loop.prompt_rate(s.batch) / load.input;
     const double rho = std::min(kBusiest, load.rate.in(hertz) / prompts_per_s);
     const Seconds queue = queue_wait(rho, Seconds(1 / prompts_per_s), load.arrival_cv, load.input_cv);
-    s.ttft_mean = fixed + residual + queue + own + iteration.held;
+    const Seconds late = loop.prompt(0, load.input, false).expected - loop.prompt(0, load.input).expected;
+    s.ttft_mean = fixed + residual + queue + own + late + iteration.held;
     // The wait is zero for 1 - rho of the prompts and close to exponential for the others.
     const double beyond = 1 - load.percentile;
     const Seconds queue_tail = rho > beyond ? std::log(rho / beyond) / rho * queue : Seconds{};
@@ -358,7 +374,7 @@ IterationBatches iteration_batches(const Shard& shard, const Hardware& hardware,
 
 TimeEstimate prompt_time(const Shard& shard, const Hardware& hardware, const Engine& engine, const Load& load,
                          double batch, double prompt) {
-    return Loop(shard, hardware, engine, load, PoolRole::both).prompt(batch, prompt);
+    return Loop(shard, hardware, engine, load, PoolRole::both).prompt(batch, prompt, false);
 }
 
 SteadyState steady_state(const Shard& shard, const Hardware& hardware, const Engine& engine, const Load& load,

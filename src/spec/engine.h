@@ -13,6 +13,21 @@
 
 namespace headroom {
 
+/// How an engine's kernels hold the experts of one weight format: dimensions are rounded up to a multiple,
+/// in elements; first the width and one GPU's part of the inner width, then each product's outputs and
+/// inputs.
+struct ExpertPadding {
+    std::string format;
+    std::vector<std::string> generations;  ///< of devices that these kernels are chosen on; empty: all others
+    int hidden = 1;
+    int intermediate = 1;
+    int outputs = 1;
+    int inputs = 1;
+    int scale_outputs = 1;       ///< outputs, as the scales have them
+    bool loaded_scales = false;  ///< the scales are kept as loaded beside those that the kernels read
+    std::string source;
+};
+
 /// How an engine divides a GPU's memory: KV = device * utilisation - weights - activation peak - runtime, or
 /// where the utilisation is of what is free (TensorRT-LLM): utilisation * (device - the same three).
 struct EngineMemory {
@@ -29,6 +44,9 @@ struct EngineMemory {
                                                ///< the next lower tp applies
     /// Runtime of GPUs without a scale-up link, whatever their number: no buffers for collectives over it.
     std::optional<Fact<Bytes>> runtime_without_link;
+    std::vector<ExpertPadding> expert_padding;      ///< the first that fits holds
+    std::optional<Fact<Bytes>> allocation_granule;  ///< tensors take whole ones, see `unsplit_end`
+    bool position_tables = false;  ///< sines and cosines of all positions that the model has are kept
     bool window_admission =
         false;  ///< window layers are admitted with window - 1 + max_batched_tokens tokens and one block
 };
@@ -50,6 +68,14 @@ struct EngineTime {
     /// Of a kernel that does nothing but quantise the input of an 8-bit product, or the queries of attention
     /// over an 8-bit cache; on the device. 0 where the kernel before it does so.
     Interval quantise;
+    /// A prompt's step takes its kernels' times, one by one, times this: long prompts run at a lower clock
+    /// than kernels that are timed with pauses, and with gaps between them.
+    double prompt_stretch = 1;
+    /// and not less than so much for each expert layer: outside a graph the host issues routing, sorting and
+    /// products one by one.
+    double per_expert_layer = 0;
+    /// First tokens of served runs that a fit left out, measured over predicted: nine in ten lie between.
+    std::optional<Interval> first_token;
     double overlap = 1;               ///< 1: host and device take turns; large: the longer hides the other
     double paged_attention_cost = 0;  ///< relative slow-down of attention through a block table
     bool graphs = true;               ///< kernels are launched from a graph at decode

@@ -3,6 +3,7 @@
 
 #include "catalogue.h"
 #include "serving/steady.h"
+#include "serving/step_cost.h"
 #include "spec/generate.h"
 #include "spec/prefix_cache.h"
 
@@ -120,7 +121,8 @@ TEST_CASE("at low load a request takes exactly the analytic steps", "[serving][p
         const SimulationResult r = simulate(system, listed({lone}), {});
         Batch prompt = prefill_batch(1, 777);
         const double first = p.engine.time.per_request.expected +
-                             step_time(p.shard, prompt, p.hardware, p.engine).time.expected.in(second);
+                             step_time(p.shard, prompt, p.hardware, p.engine).time.expected.in(second) +
+                             beyond_kernels(p.shard, p.hardware, p.engine, 777).in(second);
         CHECK(test::near(r.ttft.mean(), first));
         double rest = 0, longest = 0;
         for (int i = 1; i < 50; ++i) {
@@ -196,7 +198,7 @@ TEST_CASE("the steady state is what a simulation comes to", "[serving][physics]"
             CHECK_FALSE(r.saturated);
             CHECK(test::near(s.itl_mean.in(second), r.itl.mean(), tp > 1 ? 0.15 : 0.1));
             CHECK(test::near(s.ttft_mean.in(second), r.ttft.mean(), 0.15));
-            CHECK(test::near(s.batch, r.pools[0].mean_batch, 0.12));
+            CHECK(test::near(s.batch, r.pools[0].mean_batch, pp > 2 ? 0.15 : 0.12));
         }
     }
 }
