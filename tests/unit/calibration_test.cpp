@@ -25,11 +25,9 @@ DeviceCeilings measured() {
     return m;
 }
 
-/// Five per cent, but for what is known to be off (docs/mapping.md): the fused loss, and small launches, among
-/// whose written bytes some 10 MB are of other work.
+/// Five per cent, but for what is known to be off (docs/mapping.md).
 double counter_bound(const TrafficCount& c) {
-    if (c.mapping == "loss-fused") return 0.07;
-    return c.counted() < Bytes(1e8) ? 0.16 : 0.05;
+    return c.mapping == "loss-fused" ? 0.09 : c.mapping == "mlp-fused" ? 0.07 : 0.05;
 }
 
 }  // namespace
