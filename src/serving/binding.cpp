@@ -3,6 +3,20 @@
 
 namespace headroom {
 
+Binding binding_of(Bound bound) {
+    switch (bound) {
+        case Bound::memory:
+            return Binding::memory_bandwidth;
+        case Bound::compute:
+            return Binding::compute;
+        case Bound::network:
+            return Binding::network;
+        case Bound::overhead:
+            return Binding::overhead;
+    }
+    return Binding::memory_bandwidth;
+}
+
 std::string to_string(Binding binding) {
     switch (binding) {
         case Binding::memory_bandwidth:

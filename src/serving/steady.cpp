@@ -246,20 +246,6 @@ class Loop {
     double width_ = 1;  // tokens of a decoding sequence in a step: one, and its guesses
 };
 
-Binding from_bound(Bound bound) {
-    switch (bound) {
-        case Bound::memory:
-            return Binding::memory_bandwidth;
-        case Bound::compute:
-            return Binding::compute;
-        case Bound::network:
-            return Binding::network;
-        case Bound::overhead:
-            return Binding::overhead;
-    }
-    return Binding::memory_bandwidth;
-}
-
 // More sequences would still raise the rate by this much per doubling where the batch limit itself is what
 // binds.
 constexpr double kStillRising = 1.10;
@@ -385,7 +371,7 @@ SteadyState steady_state(const Shard& shard, const Hardware& hardware, const Eng
     s.batch_limit = limit.sequences;
     s.sustainable = loop.throughput(s.batch_limit);
     const bool rising = loop.throughput(2 * s.batch_limit) > kStillRising * s.sustainable;
-    s.binding = rising ? limit.by : from_bound(loop.iteration(s.batch_limit).model.bound);
+    s.binding = rising ? limit.by : binding_of(loop.iteration(s.batch_limit).model.bound);
     s.utilisation = load.rate / s.sustainable;
     s.saturated = s.utilisation >= 1;
     if (s.saturated) return s;

@@ -30,6 +30,7 @@ double length_at(const LengthSummary& lengths, double percentile);
 /// What stops a replica from carrying more.
 enum class Binding { memory_bandwidth, compute, network, overhead, kv_capacity, scheduler };
 std::string to_string(Binding binding);
+Binding binding_of(Bound bound);  ///< of a step, where a step binds
 
 /// A replica under continuous batching in equilibrium. An iteration decodes `batch` sequences and prefills
 /// the prompts that replace the finished ones: batch / output requests, so batch * input / output prompt
