@@ -113,21 +113,34 @@ std::string served_part(const std::vector<std::string>& paths, const Profiles& p
         if (!file.ends_with(".csv")) continue;  // named itself
         const auto runs = serving_runs(parse_csv(read_file(file), file), file);
         if (!runs) continue;
-        std::map<std::string, int> engines;
-        for (const ServingRun& run : *runs) ++engines[run.engine];
-        for (const auto& [engine, count] : engines) {
+        std::set<std::string> engines;
+        for (const ServingRun& run : *runs) engines.insert(run.engine);
+        UnseenErrors other_model, other_device;
+        const auto append = [](std::vector<double>& to, const std::vector<double>& from) {
+            to.insert(to.end(), from.begin(), from.end());
+        };
+        const auto add = [&](const std::string& engine, const char* what, const char* split,
+                             const ErrorSummary& e) {
+            if (e.rows > 0)
+                text += fmt::format("| {} | {} | {} | {} |\n", engine, what, split, error_cells(e));
+        };
+        for (const std::string& engine : engines) {
             const EngineFitAnswer fit = fit_engine(engine, *runs, profiles);
-            const auto add = [&](const char* what, const char* split, const ErrorSummary& s) {
-                if (s.rows > 0)
-                    text += fmt::format("| {} | {} | {} | {} |\n", engine, what, split, error_cells(s));
-            };
-            add("TPOT", "fitted rows", fit.tpot);
-            add("TPOT", "model left out", fit.tpot_other_model);
-            add("TPOT", "device left out", fit.tpot_other_device);
-            add("TTFT", "fitted rows", fit.ttft);
-            add("TTFT", "model left out", fit.ttft_other_model);
-            add("TTFT", "device left out", fit.ttft_other_device);
+            add(engine, "TPOT", "fitted rows", fit.tpot);
+            add(engine, "TPOT", "model left out", fit.tpot_other_model);
+            add(engine, "TPOT", "device left out", fit.tpot_other_device);
+            add(engine, "TTFT", "fitted rows", fit.ttft);
+            add(engine, "TTFT", "model left out", fit.ttft_other_model);
+            add(engine, "TTFT", "device left out", fit.ttft_other_device);
+            append(other_model.tpot, fit.other_model.tpot);
+            append(other_model.ttft, fit.other_model.ttft);
+            append(other_device.tpot, fit.other_device.tpot);
+            append(other_device.ttft, fit.other_device.ttft);
         }
+        add("all", "TPOT", "model left out", summarise(other_model.tpot));
+        add("all", "TPOT", "device left out", summarise(other_device.tpot));
+        add("all", "TTFT", "model left out", summarise(other_model.ttft));
+        add("all", "TTFT", "device left out", summarise(other_device.ttft));
     }
     if (text.empty()) return "";
     return fmt::format(

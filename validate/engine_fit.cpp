@@ -142,15 +142,14 @@ void append(std::vector<double>& to, const std::vector<double>& from) {
     to.insert(to.end(), from.begin(), from.end());
 }
 
-/// Fits without each value of `key`, errors on the rows that have it. Returns those of TTFT.
-std::vector<double> leave_one_out(const std::vector<ServedCase>& cases, const std::vector<ServedCase>& others,
-                                  const Engine& start,
-                                  const std::function<std::string(const ServingRun&)>& key,
-                                  ErrorSummary& tpot, ErrorSummary& ttft, std::vector<Engine>& fits) {
+/// Fits without each value of `key`, errors on the rows that have it.
+UnseenErrors leave_one_out(const std::vector<ServedCase>& cases, const std::vector<ServedCase>& others,
+                           const Engine& start, const std::function<std::string(const ServingRun&)>& key,
+                           std::vector<Engine>& fits) {
     std::set<std::string> values;
     for (const ServedCase& c : cases) values.insert(key(*c.run));
-    std::vector<double> tpots, ttfts;
-    if (values.size() < 2) return ttfts;
+    UnseenErrors errors;
+    if (values.size() < 2) return errors;
     for (const std::string& value : values) {
         std::vector<ServedCase> train, test, pool;
         for (const ServedCase& c : cases) (key(*c.run) == value ? test : train).push_back(c);
@@ -158,12 +157,10 @@ std::vector<double> leave_one_out(const std::vector<ServedCase>& cases, const st
             if (key(*c.run) != value) pool.push_back(c);
         }
         fits.push_back(fit_engine_time(train, start, pooled_time(pool)));
-        append(tpots, tpot_errors(test, fits.back()));
-        append(ttfts, ttft_errors(test, fits.back()));
+        append(errors.tpot, tpot_errors(test, fits.back()));
+        append(errors.ttft, ttft_errors(test, fits.back()));
     }
-    tpot = summarise(std::move(tpots));
-    ttft = summarise(ttfts);
-    return ttfts;
+    return errors;
 }
 
 /// Measured over predicted, of which nine in ten of these errors lie between the ends.
@@ -339,12 +336,16 @@ EngineFitAnswer fit_engine(const std::string& name, const std::vector<ServingRun
     answer.tpot = summarise(tpot_errors(cases, fitted));
     answer.ttft = summarise(ttft_errors(cases, fitted));
     std::vector<Engine> fits{fitted};
-    std::vector<double> unseen = leave_one_out(
-        cases, others, start, [](const ServingRun& r) { return r.model; }, answer.tpot_other_model,
-        answer.ttft_other_model, fits);
-    append(unseen, leave_one_out(
-                       cases, others, start, [](const ServingRun& r) { return r.hardware; },
-                       answer.tpot_other_device, answer.ttft_other_device, fits));
+    answer.other_model = leave_one_out(
+        cases, others, start, [](const ServingRun& r) { return r.model; }, fits);
+    answer.other_device = leave_one_out(
+        cases, others, start, [](const ServingRun& r) { return r.hardware; }, fits);
+    answer.tpot_other_model = summarise(answer.other_model.tpot);
+    answer.ttft_other_model = summarise(answer.other_model.ttft);
+    answer.tpot_other_device = summarise(answer.other_device.tpot);
+    answer.ttft_other_device = summarise(answer.other_device.ttft);
+    std::vector<double> unseen = answer.other_model.ttft;
+    append(unseen, answer.other_device.ttft);
     if (unseen.empty()) unseen = ttft_errors(cases, fitted);
     fitted.time.first_token = nine_in_ten(unseen, "runs");
     for (const HostParameter* p : {&kHost[0], &kHost[1], &kHost[2], &kRequest}) {

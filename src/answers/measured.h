@@ -125,6 +125,11 @@ struct EngineParameter {
 };
 
 /// An engine's host times from served runs.
+/// Errors of rows that a fit left out, predicted over measured less 1.
+struct UnseenErrors {
+    std::vector<double> tpot, ttft;
+};
+
 struct EngineFitAnswer {
     std::string engine;
     int rows = 0;
@@ -133,7 +138,8 @@ struct EngineFitAnswer {
     ErrorSummary tpot, ttft;  ///< of the rows that were fitted
     ErrorSummary tpot_other_model, ttft_other_model;
     ErrorSummary tpot_other_device, ttft_other_device;
-    std::string yaml;  ///< the `time:` part
+    UnseenErrors other_model, other_device;  ///< of those, one by one
+    std::string yaml;                        ///< the `time:` part
 };
 
 }  // namespace headroom
