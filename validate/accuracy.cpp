@@ -176,7 +176,8 @@ std::string simulated_part(const std::vector<std::string>& paths, const Profiles
     if (engines.empty()) return "";
     std::string text = fmt::format(
         "\n## The simulator on served runs\n\nEvery {}th counted run, request by request at its concurrency: "
-        "as many clients, ten requests each, outputs within a tenth of the stated length. `plan` searches "
+        "as many clients, each with its recipe's requests, outputs within a tenth of the stated length. "
+        "`plan` searches "
         "with the steady state and runs its winner in this simulator.\n\n| engine | what | {} |\n| --- | --- "
         "| {} |\n",
         kEvery, kErrorHead, kErrorRule);

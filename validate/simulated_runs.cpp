@@ -9,12 +9,11 @@
 namespace headroom {
 namespace {
 
-constexpr std::int64_t kRounds = 10;  // requests per client, as for the steady state
-constexpr double kSpread = 0.1;       // of output lengths, either way: equal ones would stay in step for ever
+constexpr double kSpread = 0.1;  // of output lengths, either way: equal ones would stay in step for ever
 
 RequestSource alike(const ServingRun& run) {
     const auto made = std::make_shared<std::int64_t>(0);
-    const auto most = kRounds * static_cast<std::int64_t>(run.concurrency);
+    const auto most = std::llround(run.rounds.expected * run.concurrency);
     return [made, most, &run](Request& r) {
         if (*made >= most) return false;
         r = {};
@@ -40,13 +39,12 @@ std::vector<SimulatedRun> simulated_runs(const std::vector<ServingRun>& runs, co
         const MeasuredCase& ttft = told.cases[2 * i + 1];
         const bool counts = tpot.refused.empty() && tpot.not_counted.empty() && ttft.not_counted.empty();
         if (run.disaggregated || !counts || counted++ % every != 0) continue;
-        Engine engine = profiles.engine(run.engine);
-        if (run.step_tokens > 0) engine.scheduler.max_batched_tokens.value = run.step_tokens;
+        Engine engine = served_engine(run, profiles.engine(profiles.engine_or(run.engine)));
         engine.time.per_request.expected += run.held_steps * tpot.predicted.expected.in(second);
         System system;
         system.pools.push_back({PoolRole::both,
                                 shard(served_model(run, profiles.model(run.model)), run.deployment),
-                                profiles.hardware(run.hardware), std::move(engine), 1});
+                                profiles.hardware(profiles.hardware_or(run.hardware)), std::move(engine), 1});
         const Playback closed{.concurrency = static_cast<std::int64_t>(run.concurrency)};
         const SimulationResult r = simulate(system, alike(run), closed);
         if (r.completed == 0) continue;

@@ -98,7 +98,13 @@ Engine read_engine(const std::string& path, const Overrides& overrides) {
     e.time.per_request = time.interval("per_request", e.sources, seconds);
     e.time.prompt_stretch = time.number("prompt_stretch", 1, 2, 1);
     e.time.per_expert_layer = time.quantity<seconds>("per_expert_layer", Seconds{}).in(second);
-    if (time.has("first_token")) e.time.first_token = time.interval("first_token", e.sources);
+    if (time.has("first_token")) {
+        e.time.first_token = time.interval("first_token", e.sources);
+        const Interval& i = *e.time.first_token;
+        if (i.low > 1 || i.expected != 1 || i.high < 1)
+            time.fault("first_token",
+                       "is measured over predicted: low at most 1, expected 1, high at least 1");
+    }
     e.time.paged_attention_cost = time.number("paged_attention_cost", 0, 1, 0);
     e.time.graphs = time.flag("graphs", true);
     time.done();

@@ -23,9 +23,8 @@ struct SharedCache {
 /// - when all that a wave touches in its life fits, it finds what the waves before have left: as many
 ///   waves back as fit together.
 /// - when all that a wave touches in one turn of a loop fits, the next wave finds what every turn comes to;
-/// - blocks are unequal in length by the share `uneven`, so the starts of a wave
-/// spread,
-///   with the square root of the waves before it, and in launch order. A tile that blocks near the end of one
+/// - blocks are unequal in length by the share `uneven`, so the starts of a wave spread, with the square root
+///   of the waves before it, and in launch order. A tile that blocks near the end of one
 ///   wave and near the start of the next come to is left alone only for the rest of a life, and is found if
 ///   what is touched in that rest fits;
 /// - a nest finds what the nest before it has read, if what both touch fits.

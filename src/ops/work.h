@@ -62,7 +62,8 @@ struct Attention {
     bool stores_kv = true;  ///< false where the layer reads another layer's cache
     ElementType compute = ElementType::bf16;
     ElementType activation = ElementType::bf16;
-    bool latent = false;  ///< keys and values are one latent vector: read once
+    ElementType cache = ElementType::bf16;  ///< of keys and values
+    bool latent = false;                    ///< keys and values are one latent vector: read once
 };
 
 /// A pass over memory: norms, activations, state updates, table look-ups.

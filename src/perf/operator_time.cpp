@@ -149,20 +149,21 @@ TimeShares shares_of(const KernelTime& k, Seconds expected) {
 }
 
 /// A product computed in 8 bits takes in 16-bit activations; grouped ones were measured with their
-/// quantisation. Attention over an 8-bit cache takes in 16-bit queries.
-bool quantises(const Matmul& op) {
-    const ProductKind kind = kind_of(op.weights);
-    return !grouped(op) && bits(op.activation) > 8 &&
-           (kind == ProductKind::Fp8 || kind == ProductKind::Fp8Block);
+/// quantisation. Attention over an 8-bit cache takes in 16-bit queries. Both only where the device computes
+/// in 8 bits: elsewhere weights and cache are widened.
+bool quantises(const Matmul& op, const Hardware& h) {
+    const ElementType type = compute_type(Operator{"", op});
+    return !grouped(op) && !op.weights.weight_only && bits(op.activation) > 8 && bits(type) == 8 &&
+           h.compute.dense.count(type) > 0;
 }
 
-bool quantises(const Attention& op) {
-    return op.kv_per_token.base() < 1.5 * op.kv_heads * (op.key_dim + (op.latent ? 0 : op.value_dim));
+bool quantises(const Attention& op, const Hardware& h) {
+    return bits(op.cache) == 8 && h.compute.dense.count(ElementType::fp8) > 0;
 }
 
-bool quantises(const Stream&) { return false; }
+bool quantises(const Stream&, const Hardware&) { return false; }
 
-bool quantises(const Collective&) { return false; }
+bool quantises(const Collective&, const Hardware&) { return false; }
 
 void add_quantisation(OperatorTime& t, const Hardware& h, const KernelChoices& choices) {
     const auto kernel = [&](double time) {
@@ -245,7 +246,7 @@ OperatorTime operator_time(const Operator& op, const Hardware& h, const KernelCh
     t.time.expected = choices.graph ? k.total : max(k.total, h.reach.stream.issue);
     set_interval(t, std::visit([&](const auto& shape) { return spread(shape, h.reach); }, op.shape));
     t.shares = shares_of(k, t.time.expected);
-    if (std::visit([](const auto& shape) { return quantises(shape); }, op.shape))
+    if (std::visit([&](const auto& shape) { return quantises(shape, h); }, op.shape))
         add_quantisation(t, h, choices);
     t.bound = largest(t.shares);
     return t;

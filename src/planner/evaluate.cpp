@@ -97,6 +97,16 @@ std::string missed(const Candidate& c, const Objectives& o) {
     return why;
 }
 
+void set_replicas(Candidate& c, const PlanInputs& in, const Objectives& o, std::int64_t replicas) {
+    c.decode.replicas = replicas;
+    const Hardware& hardware = in.offers[c.decode.offer].hardware;
+    const Shard part = shard(in.variants[c.variant].model, c.decode.deployment);
+    c.decode.state =
+        steady_state(part, hardware, engine_of(in, c.decode), per_replica(in.load, replicas), PoolRole::both);
+    copy_latencies(c, PoolRole::both);
+    set_totals(c, in, o);
+}
+
 Candidate evaluate(const PlanInputs& in, const Objectives& o, const Point& point, PoolRole role,
                    std::int64_t enough) {
     Candidate c;

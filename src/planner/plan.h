@@ -178,6 +178,10 @@ std::vector<Candidate> pair_pools(const PlanInputs& inputs, const Objectives& ob
                                   const std::vector<Candidate>& prefill, const std::vector<Candidate>& decode,
                                   std::int64_t& pairs);
 
+/// Another number of replicas that do both, with their state and the totals.
+void set_replicas(Candidate& candidate, const PlanInputs& inputs, const Objectives& objectives,
+                  std::int64_t replicas);
+
 /// Fills in GPUs, cost and power from the groups.
 void set_totals(Candidate& candidate, const PlanInputs& inputs, const Objectives& objectives);
 

@@ -78,6 +78,8 @@ constexpr Change kChanges[] = {
      }},
 };
 
+constexpr Change kMoreSequences{"", "", [](Parts& in) { in.engine.scheduler.max_sequences.value *= 2; }};
+
 }  // namespace
 
 std::vector<Relief> relief(const PlanInputs& inputs, const Candidate& candidate) {
@@ -102,6 +104,9 @@ std::vector<Relief> relief(const PlanInputs& inputs, const Candidate& candidate)
     std::vector<Relief> found;
     for (const Change& change : kChanges)
         found.push_back({change.resource, change.change, system(&change) / today});
+    // A wider limit need not be used: longer steps of prompts can hold up the lanes of a pipeline.
+    Relief& limits = found.back();
+    limits.throughput_gain = std::max({1.0, limits.throughput_gain, system(&kMoreSequences) / today});
     std::stable_sort(found.begin(), found.end(),
                      [](const Relief& a, const Relief& b) { return a.throughput_gain > b.throughput_gain; });
     return found;

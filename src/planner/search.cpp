@@ -107,7 +107,10 @@ void verify_best(Plan& p, const PlanInputs& in, const Objectives& o) {
         const double more = std::clamp(p.verification->worst, 1.1, 2.0);
         g.replicas =
             std::max(g.replicas + 1, static_cast<std::int64_t>(static_cast<double>(g.replicas) * more));
-        set_totals(c, in, o);
+        if (c.prefill)
+            set_totals(c, in, o);
+        else
+            set_replicas(c, in, o, g.replicas);
         if (c.gpus > o.max_gpus) {
             c.meets = false;
             c.why_not = "meets the objectives on average, not request by request";

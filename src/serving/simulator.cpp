@@ -6,6 +6,7 @@
 #include "serving/step_cost.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
@@ -64,6 +65,8 @@ class Run {
     std::unique_ptr<HandoverLinks> links_;
 
     Request request_;
+    // Closed loop: when clients whose request has ended send the next.
+    std::priority_queue<double, std::vector<double>, std::greater<>> free_;
     double next_arrival_ = kNever, first_arrival_ = 0, last_arrival_ = 0, now_ = 0;
     bool more_ = true, started_ = false;
     std::int64_t seen_ = 0, live_ = 0;
@@ -111,7 +114,8 @@ Run::Run(const System& system, const RequestSource& source, const Playback& play
 // Reads ahead by one request.
 void Run::pull() {
     next_arrival_ = kNever;
-    if (playback_.concurrency > 0 && live_ >= playback_.concurrency) return;
+    const auto busy = live_ + static_cast<std::int64_t>(free_.size());
+    if (playback_.concurrency > 0 && busy >= playback_.concurrency && free_.empty()) return;
     while (more_) {
         more_ = !(playback_.most > 0 && r_.requests >= playback_.most) && source_(request_);
         if (!more_) return;
@@ -119,6 +123,10 @@ void Run::pull() {
     }
     if (!more_) return;
     next_arrival_ = playback_.concurrency > 0 ? now_ : request_.arrival.in(second) / playback_.scale;
+    if (playback_.concurrency > 0 && busy >= playback_.concurrency) {
+        next_arrival_ = free_.top();
+        free_.pop();
+    }
     // A source's clock may start anywhere, but it never runs backwards.
     next_arrival_ = std::max(next_arrival_, last_arrival_);
 }
@@ -193,18 +201,20 @@ void Run::take_result(Live&& live, double now) {
     --live_;
     ++r_.completed;
     r_.tokens_out += live.output * live.width;
-    const double late = beyond(live.input);
+    const double late = beyond(live.input - live.cached);
     const double first = live.first_token - live.arrival + late, whole = now - live.arrival + late;
     r_.ttft.add(first);
     r_.e2e.add(whole);
     if (live.output > 1) r_.tpot.add((whole - first) / static_cast<double>(live.output - 1));
-    r_.duration = std::max(r_.duration, now - first_arrival_);
+    r_.duration = std::max(r_.duration, now + late - first_arrival_);
     if (observers_.request) {
         observers_.request({live.id, live.arrival, live.first_token + late, now + late, live.input,
                             live.output, live.width, live.cached, live.preemptions});
     }
     now_ = now;
-    if (playback_.concurrency > 0 && next_arrival_ == kNever) pull();
+    if (playback_.concurrency == 0) return;
+    free_.push(now + late);
+    if (next_arrival_ == kNever) pull();
 }
 
 void Run::hand_over(Live&& live, double now) {

@@ -300,13 +300,16 @@ void set_first_token(SteadyState& s, const Loop& loop, const Engine& engine, con
     const double prompts_per_s = loop.prompt_rate(s.batch) / load.input;
     const double rho = std::min(kBusiest, load.rate.in(hertz) / prompts_per_s);
     const Seconds queue = queue_wait(rho, Seconds(1 / prompts_per_s), load.arrival_cv, load.input_cv);
-    const Seconds late = loop.prompt(0, load.input, false).expected - loop.prompt(0, load.input).expected;
+    const auto beyond_kernels = [&](double tokens) {
+        return loop.prompt(0, tokens, false).expected - loop.prompt(0, tokens).expected;
+    };
+    const Seconds late = beyond_kernels(load.input);
     s.ttft_mean = fixed + residual + queue + own + late + iteration.held;
     // The wait is zero for 1 - rho of the prompts and close to exponential for the others.
     const double beyond = 1 - load.percentile;
     const Seconds queue_tail = rho > beyond ? std::log(rho / beyond) / rho * queue : Seconds{};
     const double longest = std::max(load.input, length_at(load.inputs, load.percentile));
-    const Seconds long_own = loop.prompt(s.batch, longest).expected;
+    const Seconds long_own = loop.prompt(s.batch, longest).expected + beyond_kernels(longest) - late;
     s.ttft_tail = tail_of_sum(s.ttft_mean,
                               {residual, max(Seconds{}, queue_tail - queue), max(Seconds{}, long_own - own)});
 }

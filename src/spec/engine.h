@@ -68,8 +68,8 @@ struct EngineTime {
     /// Of a kernel that does nothing but quantise the input of an 8-bit product, or the queries of attention
     /// over an 8-bit cache; on the device. 0 where the kernel before it does so.
     Interval quantise;
-    /// A prompt's step takes its kernels' times, one by one, times this: long prompts run at a lower clock
-    /// than kernels that are timed with pauses, and with gaps between them.
+    /// A step that carries a prompt takes this times what its operators and the host come to: long prompts
+    /// run at a lower clock than kernels that are timed with pauses, and with gaps between them,
     double prompt_stretch = 1;
     /// and not less than so much for each expert layer: outside a graph the host issues routing, sorting and
     /// products one by one.

@@ -173,17 +173,24 @@ TEST_CASE("a kernel that quantises comes before 8-bit products and attention ove
     CHECK(added(product_of("bf16", 1), apart) == 0);
     CHECK(added(product_of("int4-g128", 1), apart) == 0);
     CHECK(added(product_of("fp8", 8), apart) == 0);
-    const auto attention_of = [](double bytes) {
+    const auto attention_of = [](double bytes, ElementType cache) {
         Attention a;
         a.groups = {{.sequences = 4, .fresh = 1, .past = 1000}};
         a.heads = 32;
         a.kv_heads = 8;
         a.key_dim = a.value_dim = 128;
         a.kv_per_token = BytesPerToken(bytes);
+        a.cache = cache;
         return Operator{"attention", a, 1};
     };
-    CHECK(test::near(added(attention_of(2048), apart), 2e-6, 1e-6));
-    CHECK(added(attention_of(4096), apart) == 0);
+    CHECK(test::near(added(attention_of(2048, ElementType::fp8), apart), 2e-6, 1e-6));
+    CHECK(added(attention_of(4096, ElementType::bf16), apart) == 0);
+    // Few bytes may as well be few vectors; and where nothing is computed in 8 bits, nothing is quantised.
+    CHECK(added(attention_of(1024, ElementType::bf16), apart) == 0);
+    CHECK(added(attention_of(1024, ElementType::fp4), apart) == 0);
+    const Hardware a100 = device("a100-sxm-80gb");
+    for (const Operator& op : {product_of("fp8", 1), attention_of(2048, ElementType::fp8)})
+        CHECK(operator_time(op, a100, apart).time.expected == operator_time(op, a100, {}).time.expected);
 }
 
 TEST_CASE("rows for experts add up, and no expert is hit without a row", "[perf]") {

@@ -161,6 +161,20 @@ TEST_CASE("at high load no step beats its floor", "[serving][physics]") {
     CHECK(floors < times);
 }
 
+TEST_CASE("in a closed loop every client has one request, also while its first token is late",
+          "[serving][physics]") {
+    System system = one_replica("llama-3-8b", 1);
+    system.pools[0].engine.time.prompt_stretch = 1.5;
+    for (const std::int64_t clients : {1, 4, 16}) {
+        const SimulationResult r = simulate(system, traffic(800, 1, 4000, 50), {.concurrency = clients});
+        const double in_flight =
+            static_cast<double>(r.completed) / r.duration * r.e2e.mean();  // Little's law
+        INFO(clients << " clients: " << in_flight);
+        CHECK(in_flight <= 1.001 * static_cast<double>(clients));
+        CHECK(in_flight > 0.9 * static_cast<double>(clients));
+    }
+}
+
 TEST_CASE("overload is called saturated with a rate that is then carried", "[serving]") {
     const System system = one_replica("llama-3-8b", 1);
     const SimulationResult over = simulate(system, traffic(12000, 120, 1000, 200), {});

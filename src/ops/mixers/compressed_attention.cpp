@@ -90,6 +90,7 @@ std::vector<Operator> core(const CompressedAttention& a, const Batch& batch, con
     window.latent = true;
     window.reach = static_cast<double>(a.window);
     window.kv_per_token = vector_bytes(a, context.kv);
+    window.cache = context.kv.element;
     window.compute = window.activation = context.activation;
     std::vector<Operator> all;
     if (a.ratio > 0) {

@@ -93,6 +93,7 @@ std::vector<Operator> core(const LatentAttention& a, const Batch& batch, const M
     for (Attention* op : {&few, &many}) {
         if (op->groups.empty()) continue;
         op->kv_per_token = latent_per_token(a, context.kv);
+        op->cache = context.kv.element;
         op->compute = op->activation = context.activation;
         if (a.indexer) op->scored_reach = a.indexer->top_k;
         all.push_back({op == &few ? "attention" : "attention (expanded)", *op, 1});

@@ -118,6 +118,7 @@ std::vector<Operator> core(const SoftmaxAttention& a, const Batch& batch, const 
     op.chunked = a.chunk > 0 && a.window == 0;
     op.stores_kv = !a.shares_kv;
     op.kv_per_token = double(a.kv_heads) * (a.head_dim + a.value_dim) * bytes_per_element(context.kv) / token;
+    op.cache = context.kv.element;
     op.compute = op.activation = context.activation;
     std::vector<Operator> all;
     if (a.indexer) {
