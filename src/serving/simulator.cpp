@@ -3,7 +3,6 @@
 
 #include "serving/pools.h"
 #include "serving/steady.h"
-#include "serving/step_cost.h"
 
 #include <algorithm>
 #include <functional>

@@ -69,13 +69,16 @@ class Loop {
                 std::min(1.0, each)};
     }
 
-    // A prompt of `tokens`, beside the sequences that decode, through to its last chunk: its kernels, or what
-    // its steps take.
+    // A prompt of `tokens`, beside the decoding sequences, to its last chunk: its kernels, or its steps.
     TimeEstimate prompt(double batch, double tokens, bool kernels = true) const {
         const double n = role_ == PoolRole::prefill || !engine_.scheduler.chunked_prefill ? 0 : batch;
         const Chunks c = chunks(n, tokens);
         const TimeEstimate step = step_time(shard_, mixed(n, 1, c.fresh, c.past), hardware_, engine_).time;
         return c.count * (kernels ? step : issued(step));
+    }
+
+    Seconds beyond_kernels(double tokens) const {
+        return prompt(0, tokens, false).expected - prompt(0, tokens).expected;
     }
 
     // The gap between tokens at the percentile: with few prompts per step the tail is a step with one long
@@ -300,16 +303,13 @@ void set_first_token(SteadyState& s, const Loop& loop, const Engine& engine, con
     const double prompts_per_s = loop.prompt_rate(s.batch) / load.input;
     const double rho = std::min(kBusiest, load.rate.in(hertz) / prompts_per_s);
     const Seconds queue = queue_wait(rho, Seconds(1 / prompts_per_s), load.arrival_cv, load.input_cv);
-    const auto beyond_kernels = [&](double tokens) {
-        return loop.prompt(0, tokens, false).expected - loop.prompt(0, tokens).expected;
-    };
-    const Seconds late = beyond_kernels(load.input);
+    const Seconds late = loop.beyond_kernels(load.input);
     s.ttft_mean = fixed + residual + queue + own + late + iteration.held;
     // The wait is zero for 1 - rho of the prompts and close to exponential for the others.
     const double beyond = 1 - load.percentile;
     const Seconds queue_tail = rho > beyond ? std::log(rho / beyond) / rho * queue : Seconds{};
     const double longest = std::max(load.input, length_at(load.inputs, load.percentile));
-    const Seconds long_own = loop.prompt(s.batch, longest).expected + beyond_kernels(longest) - late;
+    const Seconds long_own = loop.prompt(s.batch, longest).expected + loop.beyond_kernels(longest) - late;
     s.ttft_tail = tail_of_sum(s.ttft_mean,
                               {residual, max(Seconds{}, queue_tail - queue), max(Seconds{}, long_own - own)});
 }
@@ -364,6 +364,12 @@ IterationBatches iteration_batches(const Shard& shard, const Hardware& hardware,
 TimeEstimate prompt_time(const Shard& shard, const Hardware& hardware, const Engine& engine, const Load& load,
                          double batch, double prompt) {
     return Loop(shard, hardware, engine, load, PoolRole::both).prompt(batch, prompt, false);
+}
+
+Seconds beyond_kernels(const Shard& shard, const Hardware& hardware, const Engine& engine, double prompt) {
+    Load load;
+    load.input = prompt;
+    return Loop(shard, hardware, engine, load, PoolRole::both).beyond_kernels(prompt);
 }
 
 SteadyState steady_state(const Shard& shard, const Hardware& hardware, const Engine& engine, const Load& load,

@@ -79,6 +79,9 @@ IterationBatches iteration_batches(const Shard& shard, const Hardware& hardware,
 TimeEstimate prompt_time(const Shard& shard, const Hardware& hardware, const Engine& engine, const Load& load,
                          double batch, double prompt);
 
+/// What a prompt's steps take beyond its kernels (`EngineTime::prompt_stretch`, `per_expert_layer`).
+Seconds beyond_kernels(const Shard& shard, const Hardware& hardware, const Engine& engine, double prompt);
+
 /// The largest batch that memory and scheduler allow at the load's mean context, and which of them it is.
 struct BatchLimit {
     double sequences = 0;

@@ -2,7 +2,6 @@
 #include "serving/step_cost.h"
 
 #include "ops/speculation.h"
-#include "serving/steady.h"
 
 #include <algorithm>
 #include <cmath>
@@ -214,16 +213,6 @@ StepCost StepCosts::interpolate(const StepShape& shape) {
     const std::size_t groups = shape.chunks.size() + (shape.decodes > 0 ? 1 : 0);
     return products(n, fresh, samples) + (1 - saved_) * attending -
            static_cast<double>(groups - 1) * shared_launch_;
-}
-
-Seconds beyond_kernels(const Shard& shard, const Hardware& hardware, const Engine& engine, double prompt) {
-    Engine plain = engine;
-    plain.time.prompt_stretch = 1;
-    plain.time.per_expert_layer = 0;
-    Load load;
-    load.input = prompt;
-    return prompt_time(shard, hardware, engine, load, 0, prompt).expected -
-           prompt_time(shard, hardware, plain, load, 0, prompt).expected;
 }
 
 }  // namespace headroom

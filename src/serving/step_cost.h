@@ -78,7 +78,4 @@ class StepCosts {
     mutable std::size_t evaluations_ = 0;
 };
 
-/// What a prompt's steps take beyond its kernels (`EngineTime::prompt_stretch`, `per_expert_layer`).
-Seconds beyond_kernels(const Shard& shard, const Hardware& hardware, const Engine& engine, double prompt);
-
 }  // namespace headroom

@@ -3,7 +3,6 @@
 
 #include "catalogue.h"
 #include "serving/steady.h"
-#include "serving/step_cost.h"
 #include "spec/generate.h"
 #include "spec/prefix_cache.h"
 
